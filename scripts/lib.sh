@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+# Shared helpers of the shell scripts; sourced, never run.
+# shellcheck shell=bash
+enpu_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+enpu_cache=${ENPU_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/enpu}
+enpu_build=${ENPU_BUILD:-$enpu_root/build}
+export ENPU_CACHE=$enpu_cache
+mkdir -p "$enpu_cache"
+
+say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# need TOOL PACKAGE: one clear sentence when a tool is missing.
+need() { command -v "$1" >/dev/null || die "the program '$1' is missing; run 'make setup' or install the package '$2'"; }
+
+# locked NAME: one process at a time for the rest of this script; waits at most 30 minutes.
+locked() {
+    exec {enpu_lock_fd}>"$enpu_cache/$1.lock"
+    if ! flock -n "$enpu_lock_fd"; then
+        say "waiting for another '$1' to finish"
+        flock -w 1800 "$enpu_lock_fd" || die "another '$1' still runs after 30 minutes; see who holds $enpu_cache/$1.lock"
+    fi
+}
+
+# quietly LOG COMMAND…: output goes to a log; a dot every 5 s says that it lives; the log's end is shown on failure.
+quietly() {
+    local log=$1 pid rc=0
+    shift
+    mkdir -p "$(dirname "$log")"
+    "$@" >"$log" 2>&1 &
+    pid=$!
+    local n=0
+    while kill -0 "$pid" 2>/dev/null; do
+        sleep 0.2
+        n=$((n + 1))
+        ((n % 25)) || printf '.' >&2
+    done
+    ((n < 25)) || printf '\n' >&2
+    wait "$pid" || rc=$?
+    ((rc == 0)) || { tail -n 30 "$log" >&2; say "failed ($*), the whole log is in $log"; }
+    return "$rc"
+}
+
+hash_of() { sha256sum | cut -c1-16; }
