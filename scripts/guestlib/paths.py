@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Where things lie: checkout, cache, build products, kernel."""
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CACHE = pathlib.Path(os.environ.get("ENPU_CACHE") or
+                     pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "enpu")
+BUILD = pathlib.Path(os.environ.get("ENPU_BUILD") or ROOT / "build")
+
+
+class GuestError(Exception):
+    """Something a person must read: one clear sentence."""
+
+
+def say(text):
+    print(f"guest: {text}", file=sys.stderr, flush=True)
+
+
+def shell_variables(script, *args):
+    """Runs a script of ours that prints NAME=VALUE lines."""
+    done = subprocess.run([ROOT / "scripts" / script, *args], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise GuestError(f"scripts/{script} {' '.join(args)} failed; its message is above")
+    return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+
+
+def qemu_binary():
+    path = pathlib.Path(os.environ.get("ENPU_QEMU") or BUILD / "bin" / "qemu-system-x86_64")
+    if not path.exists():
+        raise GuestError(f"QEMU with the device is not built ({path}); run 'make device'")
+    return path
+
+
+def file_hash(path):
+    """Hash of a file's content, remembered by size and time so that large files are read once."""
+    path = pathlib.Path(path).resolve()
+    stat = path.stat()
+    memo = CACHE / "hashes" / hashlib.sha256(f"{path}:{stat.st_size}:{stat.st_mtime_ns}".encode()).hexdigest()[:24]
+    if memo.exists():
+        return memo.read_text()
+    with open(path, "rb") as f:
+        digest = hashlib.file_digest(f, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else \
+            hashlib.sha256(f.read()).hexdigest()
+    memo.parent.mkdir(parents=True, exist_ok=True)
+    memo.write_text(digest)
+    return digest
+
+
+def guest_kernel():
+    """KERNEL_DIR, KERNEL_RELEASE, KERNEL_VMLINUX, KERNEL_HEADERS."""
+    return shell_variables("kernel", "env")
+
+
+def initramfs(kernel):
+    """Path of the initramfs, made anew when one of its inputs changed."""
+    inputs = sorted((ROOT / "scripts" / "image.d").iterdir()) + [ROOT / "scripts" / "image"]
+    key = hashlib.sha256(kernel["KERNEL_RELEASE"].encode())
+    for path in inputs:
+        key.update(path.read_bytes())
+    out = CACHE / "image" / f"{key.hexdigest()[:16]}.cpio"
+    if not out.exists():
+        say("making the guest's initramfs")
+        subprocess.run([ROOT / "scripts" / "image", out], check=True)
+    return out
