@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "tiles.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+namespace enpu::ops {
+namespace {
+
+// Making an arena costs more than a small operator, so each engine thread keeps its last one.
+tbb::task_arena& arena_of(unsigned threads) {
+    thread_local std::unique_ptr<tbb::task_arena> arena;
+    thread_local unsigned slots = 0;
+    if (!arena || slots != threads) {
+        arena = std::make_unique<tbb::task_arena>(static_cast<int>(threads));
+        slots = threads;
+    }
+    return *arena;
+}
+
+}  // namespace
+
+Outcome for_tiles(Progress& progress, int64_t count, int64_t tile, RangeFunction function,
+                  void* context) {
+    tile = std::max<int64_t>(tile, 1);
+    const unsigned threads = std::clamp(progress.threads(), 1u, 64u);
+    // Below this a second thread does not pay for its wake-up.
+    const int64_t grain = std::max<int64_t>(tile / 4, 1);
+    for (int64_t begin = 0; begin < count;) {
+        if (begin > 0 && !progress.proceed()) return Outcome::kStopped;
+        const int64_t end = begin + std::min(count - begin, tile * threads);
+        if (threads == 1 || end - begin <= grain) {
+            function(context, begin, end);
+        } else {
+            arena_of(threads).execute([&] {
+                tbb::parallel_for(
+                    tbb::blocked_range<int64_t>(begin, end, grain),
+                    [&](const auto& range) { function(context, range.begin(), range.end()); });
+            });
+        }
+        begin = end;
+    }
+    return Outcome::kDone;
+}
+
+}  // namespace enpu::ops
