@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # enpu_test(NAME n (TARGET t | COMMAND cmd…) LEVEL l [HOST] [GUEST] [TIMEOUT s] [ARGS …] [ENV K=V …] [GUEST_ENV K=V …]
-#           [GUEST_FILES f…])
+#           [GUEST_FILES f…] [DEVICES d…] [ALLOW_LOG r…] [MEMORY m] [NO_MODULE] [PLAIN])
 #   NAME         unique, shown in results; the same NAME may be run on the host and in the guest
 #   TARGET       a Catch2 v3 executable, linked by the caller with Catch2::Catch2WithMain (or its own main)
 #   COMMAND      instead: a program or script that prints TAP on stdout (HOST only)
@@ -9,13 +9,19 @@
 #   GUEST        listed in build/guest/tests.json; scripts/guest stages it with its libraries and runs it in the guest
 #   TIMEOUT      seconds, default 60; after it the test is killed and counts as failed
 #   ENV          environment of the host run; GUEST_ENV of the guest run
-#   GUEST_FILES  files or folders put beside the binary in the guest
+#   GUEST_FILES  files or folders that the guest finds under $ENPU_TEST_FILES
+#   DEVICES      -device arguments of its guest, one or more (default: one NPU with 2 cores); tests that agree share a guest
+#   ALLOW_LOG    kernel messages that the test provokes, regular expressions; every other error of the driver fails it
+#   MEMORY       of the guest, default 1G
+#   NO_MODULE    enpu.ko is not loaded before the test (it lies at /enpu/enpu.ko)
+#   PLAIN        TARGET is no Catch2 program: its TAP output or else its exit status counts (77 is skipped)
 # Neither HOST nor GUEST given means HOST.
 set(ENPU_TEST_LEVELS model device kernel umd hal runtime framework e2e)
 enable_testing()
 
 function(enpu_test)
-  cmake_parse_arguments(T "HOST;GUEST" "NAME;TARGET;LEVEL;TIMEOUT" "COMMAND;ARGS;ENV;GUEST_ENV;GUEST_FILES" ${ARGN})
+  cmake_parse_arguments(T "HOST;GUEST;NO_MODULE;PLAIN"
+                        "NAME;TARGET;LEVEL;TIMEOUT;MEMORY" "COMMAND;ARGS;ENV;GUEST_ENV;GUEST_FILES;DEVICES;ALLOW_LOG" ${ARGN})
   if(T_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "enpu_test(${T_NAME}): unknown argument ${T_UNPARSED_ARGUMENTS}")
   endif()
@@ -31,6 +37,9 @@ function(enpu_test)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 60)
   endif()
+  if(NOT T_MEMORY)
+    set(T_MEMORY 1G)
+  endif()
   if(T_HOST OR NOT T_GUEST)
     _enpu_host_test()
   endif()
@@ -42,7 +51,9 @@ endfunction()
 macro(_enpu_host_test)
   set(_results ${CMAKE_BINARY_DIR}/results/host)
   file(MAKE_DIRECTORY ${_results})
-  if(T_TARGET)
+  if(T_TARGET AND T_PLAIN)
+    add_test(NAME ${T_NAME} COMMAND $<TARGET_FILE:${T_TARGET}> ${T_ARGS})
+  elseif(T_TARGET)
     add_test(NAME ${T_NAME} COMMAND $<TARGET_FILE:${T_TARGET}> ${T_ARGS} --reporter console
              --reporter JUnit::out=${_results}/${T_NAME}.xml)
   else()
@@ -56,9 +67,20 @@ macro(_enpu_guest_test)
   _enpu_json_list(_args ${T_ARGS})
   _enpu_json_list(_env ${T_GUEST_ENV})
   _enpu_json_list(_files ${T_GUEST_FILES})
+  _enpu_json_list(_devices ${T_DEVICES})
+  _enpu_json_list(_allow ${T_ALLOW_LOG})
+  set(_no_module false)
+  if(T_NO_MODULE)
+    set(_no_module true)
+  endif()
+  set(_plain false)
+  if(T_PLAIN)
+    set(_plain true)
+  endif()
   set_property(GLOBAL APPEND PROPERTY ENPU_GUEST_TESTS "  {\"name\": \"${T_NAME}\", \"level\": \"${T_LEVEL}\", \
 \"binary\": \"$<TARGET_FILE:${T_TARGET}>\", \"args\": [${_args}], \"env\": [${_env}], \"files\": [${_files}], \
-\"timeout\": ${T_TIMEOUT}}")
+\"timeout\": ${T_TIMEOUT}, \"devices\": [${_devices}], \"allow_log\": [${_allow}], \"memory\": \"${T_MEMORY}\", \
+\"no_module\": ${_no_module}, \"plain\": ${_plain}}")
 endmacro()
 
 function(_enpu_json_list out)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+# Drives what each part is natively built with: Kbuild (kmod), CMake (all C++), meson in QEMU's own tree (device).
+# The work is done by scripts/, which can be called alone.
+.DEFAULT_GOAL := all
+SHELL := /bin/bash
+export ENPU_BUILD ?= $(CURDIR)/build
+BUILD := $(ENPU_BUILD)
+TEST_ARGS ?=
+
+.PHONY: help
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "  variables: IMAGE=FILE (run), GDB=1, DEVICE='enpu,cores=4' (guest), TEST_ARGS='--name N --level L' (test-*),"
+	@echo "             ENPU_CACHE (downloads), ENPU_BUILD (products), ENPU_ACCEL=kvm|tcg (skips the trial boot)"
+
+.PHONY: all setup cpp kmod device
+all: cpp kmod device ## build everything (sets up first what is missing)
+
+setup: ## get what is missing: Debian packages (root asked once), foreign packages, wheels, kernel
+	@scripts/setup
+
+cpp: setup ## all C++: model, libenpu, HAL, runtime, plug-ins, tools, tests
+	@scripts/cpp
+
+kmod: setup ## the kernel module, against the guest's kernel
+	@scripts/kernel module
+
+device: cpp ## QEMU with the device
+	@scripts/qemu build
+
+.PHONY: run test test-lint test-host test-device test-guest test-asan test-tsan bench
+run: all ## read a picture's text on the NPU in the guest: make run [IMAGE=FILE]
+	@scripts/run $(IMAGE)
+
+test: all ## every lane that fits in 40 minutes; results in build/results/
+	@scripts/test $(TEST_ARGS)
+
+test-lint: setup ## style, licences, generated files, kernel checks
+	@scripts/test lint $(TEST_ARGS)
+
+test-host: cpp ## C++ and script tests on the host
+	@scripts/test host $(TEST_ARGS)
+
+test-device: device ## qtests of the device
+	@scripts/test device $(TEST_ARGS)
+
+test-guest: all ## tests in the guest, on the driver
+	@scripts/test guest $(TEST_ARGS)
+
+test-asan: setup ## host tests under AddressSanitizer and UBSan (build/asan/)
+	@ENPU_BUILD=$(BUILD)/asan scripts/cpp -DENPU_SANITIZE=address,undefined
+	@ENPU_BUILD=$(BUILD)/asan scripts/test host $(TEST_ARGS)
+
+test-tsan: setup ## host tests under ThreadSanitizer (build/tsan/)
+	@ENPU_BUILD=$(BUILD)/tsan scripts/cpp -DENPU_SANITIZE=thread
+	@ENPU_BUILD=$(BUILD)/tsan scripts/test host $(TEST_ARGS)
+
+bench: all ## measurements in the guest and on the host; results in build/results/bench.json
+	@scripts/bench
+
+.PHONY: guest reload
+guest: all ## a shell in the guest, device present, module ready to insmod; GDB=1 waits for gdb
+	@scripts/guest shell $(if $(GDB),--gdb) $(foreach d,$(DEVICE),--device $(d))
+
+reload: ## rebuild enpu.ko and exchange it in the running guest
+	@scripts/guest reload
+
+.PHONY: format lint clean clean-cache
+format: ## format C++
+	@git ls-files -z -- '*.cpp' '*.hpp' | xargs -0 -r clang-format -i
+
+lint: test-lint ## the same as test-lint
+
+clean: ## remove products (build/, the module's objects); the cache stays
+	@rm -rf $(BUILD)
+	@! [ -e kmod/Makefile ] || git clean -q -fdX kmod
+
+clean-cache: ## remove downloads, QEMU tree, kernel, snapshots
+	@scripts/clean-cache

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""scripts/test: the command line."""
+import argparse
+import sys
+import time
+
+from guestlib import paths
+from guestlib.paths import GuestError
+
+from . import results
+from .guest import run_guest
+from .host import run_device, run_host
+from .lint import run_lint
+from .results import FAILED, PASSED, SKIPPED, Case
+
+LANES = {"lint": run_lint, "host": run_host, "device": run_device, "guest": run_guest}
+# Lanes that take too long for every run, and the command that runs each.
+LEFT_OUT = {
+    "asan": "make test-asan: everything on the host under AddressSanitizer and UBSan",
+    "tsan": "make test-tsan: everything on the host under ThreadSanitizer",
+    "bench": "make bench: measurements, no pass or fail",
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/test", description="Runs test lanes and writes build/results/.")
+    parser.add_argument("lanes", nargs="*", metavar="LANE", help=f"of {', '.join(LANES)}; default all")
+    parser.add_argument("--level", action="append", help="only tests of this level, repeatable")
+    parser.add_argument("--name", help="only tests whose name contains this")
+    options = parser.parse_args()
+    for lane in options.lanes:
+        if lane not in LANES:
+            parser.error(f"no lane '{lane}'; there are {', '.join(LANES)}")
+    lanes = options.lanes or list(LANES)
+    cases, started = [], time.monotonic()
+    for lane in lanes:
+        print(f"== lane {lane}", flush=True)
+        before = time.monotonic()
+        try:
+            own = LANES[lane](options)
+        except GuestError as e:
+            own = [Case(lane, lane, lane, lane, FAILED, 0, str(e))]
+            print(f"  {e}")
+        cases += own
+        print(f"== lane {lane}: {results.count(own, PASSED)} passed, {results.count(own, FAILED)} failed, "
+              f"{results.count(own, SKIPPED)} skipped in {time.monotonic() - before:.0f} s", flush=True)
+    return report(cases, options, time.monotonic() - started)
+
+
+def report(cases, options, seconds):
+    whole = not (options.lanes or options.level or options.name)
+    if whole:
+        for lane, command in LEFT_OUT.items():
+            cases.append(Case(lane, lane, lane, f"lane {lane}", SKIPPED, 0, command))
+    results.write(paths.BUILD / "results", cases, seconds)
+    for case in cases:
+        if case.status == SKIPPED:
+            print(f"skipped: {case.lane}/{case.suite}: {case.name}: {case.reason}")
+    for case in cases:
+        if case.status == FAILED:
+            print(f"FAILED: {case.lane}/{case.suite}: {case.name}: {first_line(case.reason)}")
+    failed = results.count(cases, FAILED)
+    passed = results.count(cases, PASSED)
+    print(f"{passed} passed, {failed} failed, {results.count(cases, SKIPPED)} skipped", flush=True)
+    return 1 if failed or not passed else 0
+
+
+def first_line(text):
+    return (text.strip().splitlines() or [""])[0][:200]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""The guest lane: GUEST tests in as few guests as their devices allow. A test that hangs or crashes the guest costs only itself."""
+import shlex
+import time
+import xml.etree.ElementTree as ET
+
+from guestlib import paths
+from guestlib.cli import default_device
+from guestlib.paths import GuestError
+from guestlib.session import DEFAULT_DEVICE, Session, make_config
+from guestlib.stage import module_path, read_list, stage
+
+from . import results
+from .results import FAILED, PASSED, SKIPPED, Case
+
+
+def selected(options):
+    for test in read_list()["tests"]:
+        if (not options.level or test["level"] in options.level) and (not options.name or options.name in test["name"]):
+            yield test
+
+
+def run_guest(options):
+    tests = list(selected(options))
+    if not tests:
+        return [Case("guest", "kernel", "guest", "guest", SKIPPED, 0, "no test is registered for the guest")]
+    groups = {}
+    for test in tests:
+        groups.setdefault((tuple(test["devices"]) or (DEFAULT_DEVICE,), test["memory"], test["no_module"]), []).append(test)
+    cases, has_device = [], default_device() != "none"
+    for (devices, memory, no_module), members in groups.items():
+        devices = [d for d in devices if d != "none"]
+        if devices and not has_device:
+            cases += skip_all(members, "this QEMU was built without the device; run 'make device'")
+            continue
+        if not (no_module or module_path().exists()):
+            cases += skip_all(members, "enpu.ko is not built; run 'make kmod'")
+            continue
+        config = make_config(memory=memory)
+        stage(config)
+        cases += run_group(config, devices, not no_module, members)
+    return cases
+
+
+def skip_all(tests, reason):
+    return [Case("guest", t["level"], t["name"], t["name"], SKIPPED, 0, reason) for t in tests]
+
+
+def run_group(config, devices, module, tests):
+    """Runs tests in one guest; after a hang or a crash a new guest goes on with the next test."""
+    cases, session = [], None
+    try:
+        for test in tests:
+            if session is None:
+                try:
+                    session = Session(config, devices, "enpu.ko" if module else None)
+                    print(f"  guest ready in {session.seconds:.1f} s ({config.accel}; {' '.join(devices) or 'no device'})", flush=True)
+                    boot = session.problems()
+                    if boot:
+                        cases.append(Case("guest", "kernel", "boot", "kernel log after insmod", FAILED, 0, "\n".join(boot)))
+                except GuestError as e:
+                    print(f"  the guest did not come up: {e}")
+                    cases.append(Case("guest", test["level"], test["name"], "guest comes up", FAILED, 0, str(e)))
+                    return cases
+            own, usable = run_test(session, config, test)
+            cases += own
+            if not usable:
+                session.close()
+                session = None
+    finally:
+        if session:
+            session.close()
+    return cases
+
+
+def script_of(test):
+    lines = ["export LD_LIBRARY_PATH=/enpu/lib ENPU_DEVICE=/dev/accel/accel0", f"export ENPU_TEST_FILES=/enpu/share/{test['name']}"]
+    lines += [f"export {shlex.quote(pair.split('=', 1)[0])}={shlex.quote(pair.split('=', 1)[1])}" for pair in test["env"]]
+    binary = "/enpu/bin/" + test["binary"].rsplit("/", 1)[1]
+    report = [] if test["plain"] else ["--reporter", "console", "--reporter", f"JUnit::out=/out/{test['name']}.xml"]
+    return "\n".join(lines + ["cd /tmp", "exec " + shlex.join([binary, *test["args"], *report])])
+
+
+def run_test(session, config, test):
+    """(cases, whether the guest can go on)."""
+    name, level, started = test["name"], test["level"], time.monotonic()
+    folder = paths.BUILD / "results" / "guest"
+    folder.mkdir(parents=True, exist_ok=True)
+    report = paths.pathlib.Path(config.out) / f"{name}.xml"
+    report.unlink(missing_ok=True)
+    usable, problems, output = True, [], ""
+    try:
+        status, output = session.run(script_of(test), test["timeout"])
+        problems = session.problems(test["allow_log"])
+        usable = not any("BUG" in p or "Oops" in p for p in problems)
+    except GuestError as e:
+        status, usable, output = -1, False, str(e)
+    seconds = time.monotonic() - started
+    (folder / f"{name}.log").write_text(output + "\n--- kernel log ---\n" + session.log_text, encoding="utf-8")
+    session.log_text = ""
+    own = read_cases(report, output, level, name)
+    if not own:
+        own = [Case("guest", level, name, name, PASSED if status == 0 else FAILED, seconds, "" if status == 0 else output[-1500:])]
+    if status and not any(c.status == FAILED for c in own):
+        why = f"killed after {test['timeout']} s" if status == 137 else f"ended with {status}"
+        own.append(Case("guest", level, name, "(whole program)", FAILED, seconds, f"{why}: {output[-1500:]}"))
+    if problems:
+        own.append(Case("guest", level, name, "kernel log is clean", FAILED, 0, "\n".join(problems)))
+    failed = results.count(own, FAILED)
+    if failed:
+        print(output[-4000:])
+        for line in problems[:10]:
+            print(f"    kernel: {line}")
+    print(f"  {name}: {results.count(own, PASSED)} passed, {failed} failed, {results.count(own, SKIPPED)} skipped ({seconds:.1f} s)",
+          flush=True)
+    return own, usable
+
+
+def read_cases(report, output, level, name):
+    if report.exists():
+        try:
+            return results.from_junit(report.read_text(encoding="utf-8", errors="replace"), "guest", level, name)
+        except ET.ParseError:
+            return []
+    return results.from_tap(output, "guest", level, name) if results.has_tap(output) else []

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""Lanes that need no guest: ctest (C++ and scripts) and the device's qtests."""
+import os
+import subprocess
+import time
+import xml.etree.ElementTree as ET
+
+from guestlib import paths
+
+from . import results
+from .results import FAILED, PASSED, SKIPPED, Case
+
+
+def run_host(options):
+    """All ctest entries. Each writes its own cases; an entry without a readable report is one case."""
+    folder = paths.BUILD / "results" / "host"
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    summary = paths.BUILD / "results" / "ctest.xml"
+    summary.unlink(missing_ok=True)
+    command = ["ctest", "--test-dir", str(paths.BUILD), "--output-on-failure", "-j", str(os.cpu_count() or 1),
+               "--output-junit", str(summary), "--no-tests=ignore"]
+    if options.level:
+        command += ["-L", f"^({'|'.join(options.level)})$"]
+    if options.name:
+        command += ["-R", options.name]
+    subprocess.run(command, check=False)
+    if not summary.exists():
+        return [Case("host", "model", "ctest", "ctest", FAILED, 0, "ctest wrote no report; its output is above")]
+    levels = entry_levels()
+    cases = []
+    for item in ET.parse(summary).getroot().iter("testcase"):
+        cases += entry_cases(item, folder, levels.get(item.get("name"), "model"))
+    return cases
+
+
+def entry_levels():
+    """{ctest entry: level}, from the labels that enpu_test sets."""
+    import json
+    done = subprocess.run(["ctest", "--test-dir", str(paths.BUILD), "--show-only=json-v1"], stdout=subprocess.PIPE, check=True)
+    levels = {}
+    for test in json.loads(done.stdout)["tests"]:
+        for prop in test.get("properties", []):
+            if prop["name"] == "LABELS":
+                levels[test["name"]] = prop["value"][0]
+    return levels
+
+
+def entry_cases(item, folder, level):
+    name, status = item.get("name"), item.get("status")
+    seconds = float(item.get("time") or 0)
+    cases = []
+    for path, read in ((folder / f"{name}.xml", results.from_junit), (folder / f"{name}.tap", results.from_tap)):
+        if path.exists():
+            try:
+                cases = read(path.read_text(encoding="utf-8", errors="replace"), "host", level, name)
+            except ET.ParseError:
+                cases = []
+    if status == "run" and cases:
+        return cases
+    if status == "run":
+        return [Case("host", level, name, name, PASSED, seconds)]
+    message = item.find("skipped")
+    if status in ("notrun", "disabled") or message is not None:
+        return [Case("host", level, name, name, SKIPPED, 0, message.get("message") if message is not None else status)]
+    if not any(c.status == FAILED for c in cases):
+        failure, out = item.find("failure"), item.find("system-out")
+        why = (failure.get("message") if failure is not None else "") or "failed"
+        tail = (out.text or "")[-1500:] if out is not None else ""
+        cases.append(Case("host", level, name, "(whole program)", FAILED, seconds, f"{why}: {tail}"))
+    return cases
+
+
+def run_device(options):
+    """The qtests of the QEMU glue: each talks to its own QEMU, with no guest."""
+    binaries = sorted((paths.BUILD / "bin").glob("qenpu-*test"))
+    if not binaries:
+        return [Case("device", "device", "qtest", "qtest", SKIPPED, 0, "no qtest was built; run 'make device'")]
+    environment = dict(os.environ, QTEST_QEMU_BINARY=str(paths.qemu_binary()), G_TEST_DBUS_DAEMON="",
+                       LD_LIBRARY_PATH=str(paths.BUILD / "lib"))
+    cases = []
+    for binary in binaries:
+        if options.name and options.name not in binary.name:
+            continue
+        started = time.monotonic()
+        try:
+            done = subprocess.run([binary, "--tap", "-k"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  text=True, errors="replace", timeout=300, check=False, stdin=subprocess.DEVNULL)
+            output, code = done.stdout, done.returncode
+        except subprocess.TimeoutExpired as e:
+            output, code = (e.stdout or b"").decode(errors="replace"), 124
+        seconds = time.monotonic() - started
+        own = results.from_tap(output, "device", "device", binary.name)
+        if code and not any(c.status == FAILED for c in own):
+            own.append(Case("device", "device", binary.name, "(whole program)", FAILED, seconds,
+                            f"ended with {code}: {output[-1500:]}"))
+        if any(c.status == FAILED for c in own):
+            print(output[-3000:])
+        print(f"  {binary.name}: {results.count(own, PASSED)} passed, {results.count(own, FAILED)} failed ({seconds:.1f} s)", flush=True)
+        cases += own
+    return cases
