@@ -14,6 +14,11 @@ class Hang(GuestError):
     """The guest did not end a command although its own deadline has passed."""
 
 
+def label(script):
+    """The line of a script that names it best: its last."""
+    return (script.strip().splitlines() or [""])[-1][:120]
+
+
 class Agent:
     def __init__(self, machine):
         self.machine = machine
@@ -65,7 +70,7 @@ class Agent:
     def _receive(self, end, what):
         left = end - time.monotonic()
         if left <= 0:
-            raise Hang(f"the guest did not finish '{what.strip()[:80]}' in time")
+            raise Hang(f"the guest did not finish '{label(what)}' in time")
         ready, _, _ = select.select([self.sock, self.machine.serial], [], [], min(left, 1.0))
         if self.machine.serial in ready:
             self.machine.drain_serial()
@@ -81,4 +86,4 @@ class Agent:
         time.sleep(0.2)
         lines = self.machine.drain_serial().splitlines()[-40:]
         errors = self.machine.stderr().strip()[-1500:]
-        return GuestError(f"the guest ended during '{what.strip()[:80]}'\n" + "\n".join(lines) + (f"\nQEMU: {errors}" if errors else ""))
+        return GuestError(f"the guest ended during '{label(what)}'\n" + "\n".join(lines) + (f"\nQEMU: {errors}" if errors else ""))

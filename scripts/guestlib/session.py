@@ -135,17 +135,8 @@ class Session:
                 machine.qmp.hmp(f"cpu {cpu}")
                 registers = machine.qmp.hmp("info registers")
                 parts += [f"cpu{cpu}: {line}" for line in registers.splitlines() if "RIP" in line]
-            for key in (b"w", b"t"):
-                machine.qmp.command("chardev-send-break", id="serial")
-                time.sleep(0.1)
-                machine.serial.setblocking(True)
-                machine.serial.settimeout(2)
-                machine.serial.sendall(key)
-                machine.serial.setblocking(False)
-                end = time.monotonic() + 2.5
-                while time.monotonic() < end:
-                    machine.drain_serial()
-                    time.sleep(0.05)
+            for key in (b"8", b"w", b"t"):  # 8: everything goes to the console
+                self._sysrq(key)
         except (GuestError, OSError) as e:
             parts.append(f"the monitor tells no more: {e}")
         console = machine.drain_serial()
@@ -155,6 +146,22 @@ class Session:
         path.write_text("\n".join(parts) + "\n" + console, encoding="utf-8")
         blocked = [line for line in console.splitlines() if line.strip()]
         return "\n".join(parts + blocked[-15:] + [f"the whole diagnosis: {path}"])
+
+    def _sysrq(self, key, limit_s=8):
+        """The kernel's emergency key over the serial line; waits until the console has been still for a second."""
+        machine = self.machine
+        machine.qmp.command("chardev-send-break", id="serial")
+        time.sleep(0.1)
+        machine.serial.setblocking(True)
+        machine.serial.settimeout(2)
+        machine.serial.sendall(key)
+        machine.serial.setblocking(False)
+        end, still, size = time.monotonic() + limit_s, time.monotonic(), 0
+        while time.monotonic() < end and time.monotonic() - still < 1:
+            machine.drain_serial()
+            if len(machine.serial_log) != size:
+                still, size = time.monotonic(), len(machine.serial_log)
+            time.sleep(0.05)
 
     def close(self):
         if self.machine:

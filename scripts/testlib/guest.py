@@ -99,10 +99,10 @@ def run_test(session, config, test):
     (folder / f"{name}.log").write_text(output + "\n--- kernel log ---\n" + session.log_text, encoding="utf-8")
     session.log_text = ""
     own = read_cases(report, output, level, name)
-    if not own:
-        own = [Case("guest", level, name, name, PASSED if status == 0 else FAILED, seconds, "" if status == 0 else output[-1500:])]
-    if status and not any(c.status == FAILED for c in own):
-        why = f"killed after {test['timeout']} s" if status == 137 else f"ended with {status}"
+    if not own and status in (0, 77):
+        own = [Case("guest", level, name, name, SKIPPED if status else PASSED, seconds, output.strip()[-200:] if status else "")]
+    elif status and not any(c.status == FAILED for c in own):
+        why = f"killed after {test['timeout']} s" if status == 137 and seconds >= test["timeout"] else f"ended with {status}"
         own.append(Case("guest", level, name, "(whole program)", FAILED, seconds, f"{why}: {output[-1500:]}"))
     if problems:
         own.append(Case("guest", level, name, "kernel log is clean", FAILED, 0, "\n".join(problems)))

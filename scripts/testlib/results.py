@@ -28,22 +28,32 @@ def from_junit(text, lane, level, suite):
             found = item.find(tag)
             if found is not None:
                 status = kind
-                reason = ((found.get("message") or "") + " " + (found.text or "")).strip()
+                reason = reason_of(found, kind)
                 break
         cases.append(Case(lane, level, suite, item.get("name") or "?", status, float(item.get("time") or 0), reason[:2000]))
     return merged(cases)
 
 
+def reason_of(element, kind):
+    lines = ((element.get("message") or "") + "\n" + (element.text or "")).strip().splitlines()
+    if kind == SKIPPED:
+        lines = [line for line in lines if line not in ("SKIPPED", "FAILED:") and not line.startswith("at /")]
+        return " ".join(line.strip() for line in lines if line.strip())
+    return "\n".join(lines)
+
+
 def merged(cases):
-    """Catch2 reports each section of a case; same names (generators) become one case that fails if any fails."""
+    """Catch2 reports each section of a case by itself, as CASE/SECTION; they count as one, which fails if any of them does."""
     by_name = {}
     for case in cases:
-        known = by_name.setdefault(case.name, case)
-        if known is case:
+        whole = next((n for n in by_name if case.name == n or case.name.startswith(n + "/")), None)
+        if whole is None:
+            by_name[case.name] = case
             continue
+        known = by_name[whole]
         known.seconds += case.seconds
         if case.status == FAILED and known.status != FAILED:
-            known.status, known.reason = FAILED, case.reason
+            known.status, known.reason = FAILED, f"{case.name}: {case.reason}"
         elif known.status == SKIPPED and case.status == PASSED:
             known.status, known.reason = PASSED, ""
     return list(by_name.values())
