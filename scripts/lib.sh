@@ -3,6 +3,7 @@
 # shellcheck shell=bash
 enpu_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 enpu_cache=${ENPU_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/enpu}
+# shellcheck disable=SC2034
 enpu_build=${ENPU_BUILD:-$enpu_root/build}
 export ENPU_CACHE=$enpu_cache
 mkdir -p "$enpu_cache"
@@ -42,3 +43,17 @@ quietly() {
 }
 
 hash_of() { sha256sum | cut -c1-16; }
+
+# copy_kmod DIR: the module's sources as they lie in the checkout, for a build that leaves no trace there.
+copy_kmod() {
+    (cd "$enpu_root" && git ls-files -co --exclude-standard kmod qemu-device/hw/include | tar -cf - -T -) | tar -xf - -C "$1"
+}
+
+# silent COMMAND…: runs a build; anything printed but the compiler's name is a failure.
+silent() {
+    local words
+    words=$("$@" 2>&1) || { printf '%s\n' "$words"; return 1; }
+    words=$(grep -v -e '^$' -e '^warning: the compiler differs' -e 'The kernel was built by' -e 'You are using' \
+        -e 'Skipping BTF generation' <<<"$words" || true)
+    [[ -z $words ]] || { printf '%s\n' "$words"; return 1; }
+}
