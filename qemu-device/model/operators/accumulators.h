@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "math.h"
+#include "float_math.h"
 #include "reduction.h"
 
 namespace enpu::ops {

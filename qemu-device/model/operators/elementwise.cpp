@@ -29,14 +29,6 @@ Outcome unary(const Call& call, const Activation& f) {
     });
 }
 
-// What a store and a load would leave: a fused activation sees the wrapped value.
-void wrap_to(uint32_t dtype, int64_t* values, int64_t count) {
-    with_dtype(dtype, [&](auto tag) {
-        using T = typename decltype(tag)::Type;
-        for (int64_t i = 0; i < count; ++i) values[i] = load<int64_t>(store<T>(values[i]));
-    });
-}
-
 template <class C>
 Outcome binary(const Call& call, uint32_t function, const Activation& act) {
     const std::array views{view_of(call.operands[0]), view_of(call.operands[1]),
@@ -50,11 +42,10 @@ Outcome binary(const Call& call, uint32_t function, const Activation& act) {
             C* y = target<C>(views[2], block, 2, buffers[2]);
             if constexpr (std::is_same_v<C, float>) {
                 apply_binary(function, a, b, y, block.size());
-            } else {
+                apply_unary(act, y, y, block.size());
+            } else {  // the rules allow no activation here
                 apply_binary(function, views[0].dtype, a, b, y, block.size());
-                if (act.function != ENPU_UNARY_IDENTITY) wrap_to(views[2].dtype, y, block.size());
             }
-            apply_unary(act, y, y, block.size());
             put<C>(y, views[2], block, 2);
         });
     });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 
+#include "float_math.h"
 #include "functions.h"
-#include "math.h"
 
 namespace enpu::ops {
 namespace {

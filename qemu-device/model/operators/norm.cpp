@@ -48,7 +48,7 @@ View split_channels(const View& view, int64_t groups) {
     return split;
 }
 
-// An operand broadcast to x: one of the rank of x as its strides say, [C] along axis 1. A view
+// An operand broadcast to x: [C] along axis 1, or with the dims of x and strides of 0. A view
 // without data when it is left out.
 View parameter_view(const Operand& operand, const View& x, bool by_channel) {
     View view = x;
@@ -58,15 +58,11 @@ View parameter_view(const Operand& operand, const View& x, bool by_channel) {
     const enpu_tensor& desc = *operand.desc;
     view.data = operand.data;
     view.dtype = desc.dtype;
-    if (by_channel && desc.rank == 1) {
-        view.strides[1] = desc.dims[0] == 1 ? 0 : desc.strides[0];
+    if (by_channel) {
+        view.strides[1] = desc.strides[0];
         return view;
     }
-    // Aligned at the last axis, as a shorter operand of LAYER covers the normalised dims only.
-    const unsigned lead = x.rank - desc.rank;
-    for (unsigned axis = 0; axis < desc.rank; ++axis) {
-        view.strides[lead + axis] = desc.dims[axis] == 1 ? 0 : desc.strides[axis];
-    }
+    for (unsigned axis = 0; axis < x.rank; ++axis) view.strides[axis] = desc.strides[axis];
     return view;
 }
 

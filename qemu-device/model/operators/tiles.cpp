@@ -5,6 +5,7 @@
 #include <memory>
 
 #include <tbb/blocked_range.h>
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -27,7 +28,8 @@ tbb::task_arena& arena_of(unsigned threads) {
 Outcome for_tiles(Progress& progress, int64_t count, int64_t tile, RangeFunction function,
                   void* context) {
     tile = std::max<int64_t>(tile, 1);
-    const unsigned threads = std::clamp(progress.threads(), 1u, 64u);
+    const auto cores = static_cast<unsigned>(tbb::info::default_concurrency());
+    const unsigned threads = std::clamp(progress.threads(), 1u, std::max(cores, 1u));
     // Below this a second thread does not pay for its wake-up.
     const int64_t grain = std::max<int64_t>(tile / 4, 1);
     for (int64_t begin = 0; begin < count;) {

@@ -123,9 +123,20 @@ inline float softplus(float x) {
     return positive + log1p_unit(exp(-std::fabs(x)));
 }
 
+// A square in two parts, so that its rounding does not show in exp(-square).
+struct Square {
+    float high;
+    float low;
+};
+inline Square square_of(float x, float factor) {
+    const float scaled = x * factor;  // exact: the factor is a power of two
+    const float high = scaled * x;
+    return {high, fma(scaled, x, -high)};
+}
+
 // erfc(x) for 0.5 <= x: exp(-x^2) times a polynomial in t = 1 / (1 + 0.7 x), fitted to exp(x^2)
 // erfc(x).
-inline float erfc_tail(float x) {
+inline float erfc_tail(float x, Square square) {
     const float bounded = x > 10.1f ? 10.1f : x;
     const float t = 1.0f / fma(0.7f, bounded, 1.0f);
     float p = 0x1.f9110cp-4f;
@@ -137,9 +148,8 @@ inline float erfc_tail(float x) {
     p = fma(p, t, 0x1.3b7ce8p-2f);
     p = fma(p, t, 0x1.93a4e0p-2f);
     p = fma(p, t, 0x1.946f7ep-2f);
-    const float square = bounded * bounded;
-    const float lost = fma(bounded, bounded, -square);
-    return p * t * exp(-square) * (1.0f - lost);
+    const float power = exp(-square.high);
+    return p * t * (power - (power == 0.0f ? 0.0f : power * square.low));
 }
 
 // erf(x) for |x| <= 0.5: its Taylor series.
@@ -156,7 +166,7 @@ inline float erf_small(float x) {
 
 inline float erf(float x) {
     const float magnitude = std::fabs(x);
-    const float tail = std::copysign(1.0f - erfc_tail(magnitude), x);
+    const float tail = std::copysign(1.0f - erfc_tail(magnitude, square_of(x, 1.0f)), x);
     return magnitude < 0.5f ? erf_small(x) : tail;
 }
 
@@ -164,7 +174,7 @@ inline float erf(float x) {
 inline float normal_cdf(float x) {
     const float scaled = x * 0x1.6a09e6p-1f;
     const float magnitude = std::fabs(scaled);
-    const float tail = 0.5f * erfc_tail(magnitude);
+    const float tail = 0.5f * erfc_tail(magnitude, square_of(x, 0.5f));
     const float outer = x < 0.0f ? tail : 1.0f - tail;
     return magnitude < 0.5f ? fma(0.5f, erf_small(scaled), 0.5f) : outer;
 }
