@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Buffer objects: creation, information, waiting, accounting. Kinds with files of their own: enpu_local.c, enpu_userptr.c, enpu_prime.c.
+ */
+#include <linux/dma-resv.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_utils.h>
+
+#include "enpu_bo.h"
+#include "enpu_drv.h"
+#include "enpu_local.h"
+#include "enpu_vm.h"
+
+/* More would overflow page counts of the helpers long before memory ends. */
+#define ENPU_BO_MAX_BYTES	(1ull << 40)
+
+static void enpu_bo_free(struct drm_gem_object *obj)
+{
+	struct enpu_bo *bo = to_enpu_bo(obj);
+	struct drm_gem_object *vm_obj = bo->vm_obj;
+
+	/* The reservation of a private BO lives in vm_obj. */
+	drm_gem_shmem_free(&bo->shmem);
+	if (vm_obj)
+		drm_gem_object_put(vm_obj);
+}
+
+static const struct drm_gem_object_funcs enpu_shmem_funcs = {
+	.free = enpu_bo_free,
+	.open = enpu_bo_account_open,
+	.close = enpu_bo_account_close,
+	.export = enpu_prime_export,
+	.print_info = drm_gem_shmem_object_print_info,
+	.pin = drm_gem_shmem_object_pin,
+	.unpin = drm_gem_shmem_object_unpin,
+	.get_sg_table = drm_gem_shmem_object_get_sg_table,
+	.vmap = drm_gem_shmem_object_vmap,
+	.vunmap = drm_gem_shmem_object_vunmap,
+	.mmap = drm_gem_shmem_object_mmap,
+	.vm_ops = &drm_gem_shmem_vm_ops,
+};
+
+/* Called by the shmem helper, for imports too. */
+struct drm_gem_object *enpu_gem_create_object(struct drm_device *drm, size_t size)
+{
+	struct enpu_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL);
+
+	if (!bo)
+		return ERR_PTR(-ENOMEM);
+	bo->kind = ENPU_BO_IMPORTED;
+	enpu_bo_gem(bo)->funcs = &enpu_shmem_funcs;
+	return enpu_bo_gem(bo);
+}
+
+static struct enpu_bo *enpu_host_create(struct enpu_device *edev, u64 size)
+{
+	struct drm_gem_shmem_object *shmem = drm_gem_shmem_create(&edev->drm, size);
+	struct enpu_bo *bo;
+
+	if (IS_ERR(shmem))
+		return ERR_CAST(shmem);
+	bo = to_enpu_bo(&shmem->base);
+	bo->kind = ENPU_BO_HOST;
+	return bo;
+}
+
+/* The BO of a handle with a reference, or NULL. */
+struct enpu_bo *enpu_bo_lookup(struct drm_file *file, u32 handle)
+{
+	struct drm_gem_object *obj = drm_gem_object_lookup(file, handle);
+
+	return obj ? to_enpu_bo(obj) : NULL;
+}
+
+void enpu_bo_put(struct enpu_bo *bo)
+{
+	drm_gem_object_put(enpu_bo_gem(bo));
+}
+
+/* DMA addresses of a BO that is not local; made at the first call, kept until it is freed. Sleeps. */
+struct sg_table *enpu_bo_sgt(struct enpu_bo *bo)
+{
+	if (bo->kind == ENPU_BO_USERPTR)
+		return &bo->sgt;
+	if (bo->kind == ENPU_BO_IMPORTED)
+		return bo->shmem.sgt ?: ERR_PTR(-ENXIO);
+	return drm_gem_shmem_get_pages_sgt(&bo->shmem);
+}
+
+/* Frees what every kind that is not the shmem helper's has. */
+void enpu_bo_release(struct enpu_bo *bo)
+{
+	struct drm_gem_object *vm_obj = bo->vm_obj;
+
+	drm_gem_object_release(enpu_bo_gem(bo));
+	if (vm_obj)
+		drm_gem_object_put(vm_obj);
+	kfree(bo);
+}
+
+static atomic64_t *enpu_bo_account(struct drm_gem_object *obj, struct drm_file *file)
+{
+	struct enpu_vm *vm = to_enpu_file(file)->vm;
+
+	return to_enpu_bo(obj)->kind == ENPU_BO_LOCAL ? &vm->local_bytes : &vm->host_bytes;
+}
+
+/* A handle was made. */
+int enpu_bo_account_open(struct drm_gem_object *obj, struct drm_file *file)
+{
+	atomic64_add(obj->size, enpu_bo_account(obj, file));
+	return 0;
+}
+
+void enpu_bo_account_close(struct drm_gem_object *obj, struct drm_file *file)
+{
+	atomic64_sub(obj->size, enpu_bo_account(obj, file));
+}
+
+/* A private BO uses the reservation of the VM; nobody else can see the BO yet. */
+static void enpu_bo_make_private(struct enpu_bo *bo, struct enpu_vm *vm)
+{
+	drm_gem_object_get(vm->resv_obj);
+	bo->vm_obj = vm->resv_obj;
+	enpu_bo_gem(bo)->resv = vm->resv_obj->resv;
+}
+
+int enpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct enpu_device *edev = to_enpu_device(drm);
+	struct drm_enpu_bo_create *args = data;
+	u32 placement = args->flags & (DRM_ENPU_BO_HOST | DRM_ENPU_BO_LOCAL);
+	struct enpu_bo *bo;
+	int ret;
+
+	if (args->flags & ~(DRM_ENPU_BO_HOST | DRM_ENPU_BO_LOCAL | DRM_ENPU_BO_PRIVATE) ||
+	    args->handle || !args->size || args->size > ENPU_BO_MAX_BYTES)
+		return -EINVAL;
+	if (placement != DRM_ENPU_BO_HOST && placement != DRM_ENPU_BO_LOCAL)
+		return -EINVAL;
+
+	if (placement == DRM_ENPU_BO_LOCAL)
+		bo = enpu_local_create(edev, enpu_local_round_up(args->size));
+	else
+		bo = enpu_host_create(edev, PAGE_ALIGN(args->size));
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	if (args->flags & DRM_ENPU_BO_PRIVATE)
+		enpu_bo_make_private(bo, to_enpu_file(file)->vm);
+
+	args->size = enpu_bo_gem(bo)->size;
+	ret = drm_gem_handle_create(file, enpu_bo_gem(bo), &args->handle);
+	enpu_bo_put(bo);
+	return ret;
+}
+
+static u32 enpu_bo_flags(struct enpu_bo *bo)
+{
+	u32 flags = bo->vm_obj ? DRM_ENPU_BO_PRIVATE : 0;
+
+	if (bo->kind == ENPU_BO_LOCAL)
+		flags |= DRM_ENPU_BO_LOCAL;
+	else if (bo->kind != ENPU_BO_IMPORTED)
+		flags |= DRM_ENPU_BO_HOST;
+	return flags;
+}
+
+int enpu_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_enpu_bo_info *args = data;
+	struct enpu_bo *bo;
+	int ret = 0;
+
+	if (args->flags || args->size || args->mmap_offset)
+		return -EINVAL;
+	bo = enpu_bo_lookup(file, args->handle);
+	if (!bo)
+		return -ENOENT;
+
+	args->flags = enpu_bo_flags(bo);
+	args->size = enpu_bo_gem(bo)->size;
+	if (bo->kind == ENPU_BO_HOST || bo->kind == ENPU_BO_LOCAL) {
+		ret = drm_gem_create_mmap_offset(enpu_bo_gem(bo));
+		if (!ret)
+			args->mmap_offset = drm_vma_node_offset_addr(&enpu_bo_gem(bo)->vma_node);
+	}
+	enpu_bo_put(bo);
+	return ret;
+}
+
+int enpu_bo_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_enpu_bo_wait *args = data;
+	enum dma_resv_usage usage;
+	struct enpu_bo *bo;
+	long ret;
+
+	if (args->flags & ~DRM_ENPU_BO_WAIT_WRITE)
+		return -EINVAL;
+	bo = enpu_bo_lookup(file, args->handle);
+	if (!bo)
+		return -ENOENT;
+
+	/* Jobs do not name private BOs: every job of the VM may use them. */
+	usage = bo->vm_obj ? DMA_RESV_USAGE_BOOKKEEP :
+		dma_resv_usage_rw(args->flags & DRM_ENPU_BO_WAIT_WRITE);
+	ret = dma_resv_wait_timeout(enpu_bo_gem(bo)->resv, usage, true,
+				    drm_timeout_abs_to_jiffies(args->timeout_ns));
+	enpu_bo_put(bo);
+	if (!ret)
+		return -ETIME;
+	return ret < 0 ? ret : 0;
+}

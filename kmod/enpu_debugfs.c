@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * debugfs: what the engines and queues do, which VAs are mapped, and a way to ask for a reset.
+ */
+#include <linux/bitfield.h>
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include <linux/uaccess.h>
+#include <drm/drm_debugfs.h>
+#include <drm/drm_drv.h>
+
+#include "enpu_bo.h"
+#include "enpu_ctx.h"
+#include "enpu_drv.h"
+#include "enpu_queue.h"
+#include "enpu_reset.h"
+#include "enpu_vm.h"
+
+static int enpu_engines_show(struct seq_file *m, void *unused)
+{
+	struct drm_debugfs_entry *entry = m->private;
+	struct enpu_device *edev = to_enpu_device(entry->dev);
+	u32 i;
+	int idx;
+
+	if (!drm_dev_enter(&edev->drm, &idx))
+		return -ENODEV;
+	for (i = 0; i < edev->num_engines; i++)
+		seq_printf(m, "%s: state %u queue %d packet +%#x progress %llu jobs %llu busy %llu ns\n",
+			   edev->engines[i].name,
+			   (u32)FIELD_GET(ENPU_ENGINE_STATUS_STATE,
+					  enpu_read32(edev, ENPU_REG_ENGINE_STATUS(i))),
+			   (s32)enpu_read32(edev, ENPU_REG_ENGINE_QUEUE(i)),
+			   enpu_read32(edev, ENPU_REG_ENGINE_PACKET(i)),
+			   enpu_read64(edev, ENPU_REG_ENGINE_PROGRESS(i)),
+			   enpu_read64(edev, ENPU_REG_ENGINE_JOBS(i)),
+			   enpu_read64(edev, ENPU_REG_ENGINE_BUSY_NS(i)));
+	seq_printf(m, "wedged %d, engine resets %d, device resets %d, live jobs %d\n",
+		   enpu_is_wedged(edev), atomic_read(&edev->stats.engine_resets),
+		   atomic_read(&edev->stats.device_resets), atomic_read(&edev->live_jobs));
+	drm_dev_exit(idx);
+	return 0;
+}
+
+static int enpu_queues_show(struct seq_file *m, void *unused)
+{
+	struct drm_debugfs_entry *entry = m->private;
+	struct enpu_device *edev = to_enpu_device(entry->dev);
+	u32 i;
+	int idx;
+
+	if (!drm_dev_enter(&edev->drm, &idx))
+		return -ENODEV;
+	mutex_lock(&edev->hw_lock);
+	for (i = 0; i < edev->num_queues; i++) {
+		struct enpu_queue *queue = edev->queues[i];
+		u32 status;
+
+		if (!queue)
+			continue;
+		status = enpu_read32(edev, ENPU_REG_QUEUE_STATUS(i));
+		seq_printf(m, "%u: %s as %u ctx %u state %u error %u tail %llu done %llu dead %d\n",
+			   i, queue->engine->name, queue->ctx->vm->as_id, queue->ctx->id,
+			   (u32)FIELD_GET(ENPU_QUEUE_STATUS_STATE, status),
+			   (u32)FIELD_GET(ENPU_QUEUE_STATUS_ERROR, status), queue->tail,
+			   queue->done, queue->ctx->dead);
+	}
+	mutex_unlock(&edev->hw_lock);
+	drm_dev_exit(idx);
+	return 0;
+}
+
+/* A VM is freed only after it left the table, under hw_lock; its mappings need its own lock, which is outside ours. */
+static struct enpu_vm *enpu_debugfs_vm(struct enpu_device *edev, u32 as_id)
+{
+	struct enpu_vm *vm;
+
+	guard(mutex)(&edev->hw_lock);
+	vm = edev->vms[as_id];
+	return vm && kref_get_unless_zero(&vm->ref) ? vm : NULL;
+}
+
+static int enpu_vms_show(struct seq_file *m, void *unused)
+{
+	struct drm_debugfs_entry *entry = m->private;
+	struct enpu_device *edev = to_enpu_device(entry->dev);
+	struct drm_mm_node *node;
+	u32 i;
+
+	for (i = 0; i < edev->num_as; i++) {
+		struct enpu_vm *vm = enpu_debugfs_vm(edev, i);
+
+		if (!vm)
+			continue;
+		mutex_lock(&vm->lock);
+		seq_printf(m, "as %u:\n", i);
+		drm_mm_for_each_node(node, &vm->mappings) {
+			struct enpu_mapping *map = container_of(node, struct enpu_mapping, node);
+
+			seq_printf(m, "  %#014llx + %#llx kind %u offset %#llx flags %#x\n",
+				   node->start, node->size, map->bo->kind, map->offset, map->flags);
+		}
+		mutex_unlock(&vm->lock);
+		enpu_vm_put(vm);
+	}
+	return 0;
+}
+
+static const struct drm_debugfs_info enpu_debugfs_files[] = {
+	{ "engines", enpu_engines_show, 0, NULL },
+	{ "queues", enpu_queues_show, 0, NULL },
+	{ "vms", enpu_vms_show, 0, NULL },
+};
+
+/* "device" or the index of an engine. */
+static ssize_t enpu_force_reset_write(struct file *file, const char __user *ubuf, size_t count,
+				      loff_t *pos)
+{
+	struct enpu_device *edev = file->private_data;
+	char text[16];
+	ssize_t len;
+	u32 engine;
+
+	len = simple_write_to_buffer(text, sizeof(text) - 1, pos, ubuf, count);
+	if (len < 0)
+		return len;
+	text[len] = '\0';
+	if (!strcmp(strim(text), "device"))
+		engine = ENPU_RESET_DEVICE;
+	else if (kstrtou32(strim(text), 0, &engine) || engine >= edev->num_engines)
+		return -EINVAL;
+	enpu_reset_request(edev, engine);
+	flush_work(&edev->reset_work);
+	return count;
+}
+
+static const struct file_operations enpu_force_reset_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.write = enpu_force_reset_write,
+};
+
+void enpu_debugfs_init(struct enpu_device *edev)
+{
+	drm_debugfs_add_files(&edev->drm, enpu_debugfs_files, ARRAY_SIZE(enpu_debugfs_files));
+	debugfs_create_file("force_reset", 0200, edev->drm.accel->debugfs_root, edev,
+			    &enpu_force_reset_fops);
+}

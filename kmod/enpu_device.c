@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Identification, capabilities, and the parts of the hardware that belong to no other object.
+ */
+#include <linux/bitfield.h>
+#include <linux/dma-mapping.h>
+#include <linux/dmapool.h>
+#include <linux/iopoll.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_print.h>
+
+#include "enpu_compat.h"
+#include "enpu_device.h"
+#include "enpu_error.h"
+#include "enpu_job.h"
+#include "enpu_local.h"
+#include "enpu_reset.h"
+
+/* A reset waits for one tile of every engine, in an emulator on a busy host. */
+#define ENPU_RESET_TIMEOUT_US	(5 * USEC_PER_SEC)
+#define ENPU_TLB_TIMEOUT_US	(5 * USEC_PER_SEC)
+
+static int enpu_identify(struct enpu_device *edev)
+{
+	u32 id = enpu_read32(edev, ENPU_REG_ID);
+
+	if (id != ENPU_MAGIC)
+		return dev_err_probe(edev->drm.dev, -ENODEV, "ID register reads %#x, expected %#x\n",
+				     id, ENPU_MAGIC);
+
+	edev->hw_version = enpu_read32(edev, ENPU_REG_VERSION);
+	if (FIELD_GET(ENPU_VERSION_MAJOR, edev->hw_version) != ENPU_HW_VERSION_MAJOR)
+		return dev_err_probe(edev->drm.dev, -ENODEV,
+				     "hardware version %u.%u, this driver knows %u.x\n",
+				     FIELD_GET(ENPU_VERSION_MAJOR, edev->hw_version),
+				     FIELD_GET(ENPU_VERSION_MINOR, edev->hw_version),
+				     ENPU_HW_VERSION_MAJOR);
+	return 0;
+}
+
+/* Capabilities come from the device, so they are bounded by what the driver has room for. */
+static int enpu_read_caps(struct enpu_device *edev)
+{
+	u32 engines = enpu_read32(edev, ENPU_REG_CAP_ENGINES);
+	u32 limits = enpu_read32(edev, ENPU_REG_CAP_LIMITS);
+	u32 misc = enpu_read32(edev, ENPU_REG_CAP_MISC);
+	u32 copy = FIELD_GET(ENPU_CAP_ENGINES_COPY, engines);
+
+	edev->features = enpu_read32(edev, ENPU_REG_CAP_FEATURES);
+	edev->num_compute = FIELD_GET(ENPU_CAP_ENGINES_CORES, engines);
+	edev->num_engines = edev->num_compute + copy;
+	edev->num_queues = min_t(u32, FIELD_GET(ENPU_CAP_LIMITS_QUEUES, limits), ENPU_MAX_QUEUES);
+	edev->num_as = min_t(u32, FIELD_GET(ENPU_CAP_LIMITS_AS, limits), ENPU_MAX_AS);
+	edev->max_command = min_t(u32, enpu_read32(edev, ENPU_REG_CAP_MAX_COMMAND),
+				  ENPU_MAX_COMMAND_BYTES);
+
+	if (!edev->num_compute || !copy || edev->num_engines > ENPU_MAX_ENGINES)
+		return dev_err_probe(edev->drm.dev, -ENODEV, "%u compute and %u copy engines\n",
+				     edev->num_compute, copy);
+	if (!edev->num_queues || !edev->num_as)
+		return dev_err_probe(edev->drm.dev, -ENODEV, "%u queues, %u address spaces\n",
+				     edev->num_queues, edev->num_as);
+	if (FIELD_GET(ENPU_CAP_MISC_RING_LOG2, misc) < ENPU_RING_LOG2 ||
+	    FIELD_GET(ENPU_CAP_MISC_VA_BITS, misc) < ENPU_VA_BITS ||
+	    FIELD_GET(ENPU_CAP_MISC_VECTORS, misc) < edev->num_engines + 1)
+		return dev_err_probe(edev->drm.dev, -ENODEV,
+				     "ring, address width or vectors too small (CAP_MISC %#x)\n", misc);
+	return 0;
+}
+
+static int enpu_map_bars(struct enpu_device *edev)
+{
+	struct pci_dev *pdev = edev->pdev;
+	static const struct {
+		int bar;
+		resource_size_t size;
+	} need[] = {
+		{ ENPU_BAR_REGS, ENPU_BAR_REGS_SIZE },
+		{ ENPU_BAR_DOORBELL, ENPU_BAR_DOORBELL_SIZE },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(need); i++) {
+		if (pci_resource_len(pdev, need[i].bar) < need[i].size)
+			return dev_err_probe(&pdev->dev, -ENODEV, "BAR %d: %#llx bytes, needs %#llx\n",
+					     need[i].bar,
+					     (u64)pci_resource_len(pdev, need[i].bar),
+					     (u64)need[i].size);
+	}
+	edev->regs = pcim_iomap_region(pdev, ENPU_BAR_REGS, "enpu");
+	if (IS_ERR(edev->regs))
+		return PTR_ERR(edev->regs);
+	edev->doorbells = pcim_iomap_region(pdev, ENPU_BAR_DOORBELL, "enpu");
+	if (IS_ERR(edev->doorbells))
+		return PTR_ERR(edev->doorbells);
+	return 0;
+}
+
+static int enpu_set_dma_mask(struct enpu_device *edev)
+{
+	struct device *dev = &edev->pdev->dev;
+	int ret;
+
+	ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(52));
+	if (ret)
+		ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(48));
+	if (ret)
+		return dev_err_probe(dev, ret, "no usable DMA mask\n");
+	dma_set_max_seg_size(dev, UINT_MAX);
+	return 0;
+}
+
+/* Resets the device to its power-on state; when it returns 0, no worker of it touches memory. Needs hw_lock or exclusive access. */
+int enpu_hw_reset(struct enpu_device *edev)
+{
+	u32 status;
+	int ret;
+
+	enpu_write32(edev, ENPU_REG_CTRL, ENPU_CTRL_RESET);
+	ret = readl_poll_timeout(edev->regs + ENPU_REG_STATUS, status,
+				 (status & ENPU_STATUS_READY) && !(status & ENPU_STATUS_RESETTING),
+				 1000, ENPU_RESET_TIMEOUT_US);
+	if (status == U32_MAX)
+		return -ENODEV;
+	return ret;
+}
+
+/* Lets the engines run and the vectors through. */
+void enpu_hw_enable(struct enpu_device *edev)
+{
+	enpu_write32(edev, ENPU_REG_IRQ_COALESCE, 0);
+	enpu_write32(edev, ENPU_REG_IRQ_PENDING, U32_MAX);
+	enpu_write32(edev, ENPU_REG_IRQ_ENABLE, GENMASK(edev->num_engines, 0));
+	enpu_write32(edev, ENPU_REG_CTRL, ENPU_CTRL_ENABLE);
+}
+
+void enpu_hw_disable(struct enpu_device *edev)
+{
+	enpu_write32(edev, ENPU_REG_IRQ_ENABLE, 0);
+	enpu_write32(edev, ENPU_REG_CTRL, 0);
+}
+
+/*
+ * Returns once no engine uses an old translation of the address space, accesses in flight included. -ETIMEDOUT means that the device
+ * may still reach what was unmapped: the caller must reset it. Sleeps.
+ */
+int enpu_tlb_invalidate(struct enpu_device *edev, u32 as_id)
+{
+	u32 seq, done;
+
+	guard(mutex)(&edev->tlb_lock);
+	enpu_write32(edev, ENPU_REG_TLB_INVALIDATE, FIELD_PREP(ENPU_TLB_INVALIDATE_AS, as_id));
+	seq = enpu_read32(edev, ENPU_REG_TLB_SEQ);
+	return readl_poll_timeout(edev->regs + ENPU_REG_TLB_DONE, done, (s32)(done - seq) >= 0, 20,
+				  ENPU_TLB_TIMEOUT_US);
+}
+
+static void enpu_engines_fini(struct drm_device *drm, void *data)
+{
+	struct enpu_device *edev = to_enpu_device(drm);
+	u32 i;
+
+	/* Killed jobs wait for foreign fences, and are freed by a worker of the scheduler. */
+	if (!wait_event_timeout(edev->jobs_wait, !atomic_read(&edev->live_jobs), 10 * HZ))
+		drm_err(drm, "%d jobs still wait for foreign fences\n",
+			atomic_read(&edev->live_jobs));
+	for (i = 0; i < edev->num_engines; i++)
+		if (edev->engines[i].sched.ops)
+			drm_sched_fini(&edev->engines[i].sched);
+}
+
+int enpu_engines_init(struct enpu_device *edev)
+{
+	u32 i;
+	int ret;
+
+	edev->engines = drmm_kcalloc(&edev->drm, edev->num_engines, sizeof(*edev->engines),
+				     GFP_KERNEL);
+	if (!edev->engines)
+		return -ENOMEM;
+	ret = drmm_add_action_or_reset(&edev->drm, enpu_engines_fini, NULL);
+	if (ret)
+		return ret;
+
+	for (i = 0; i < edev->num_engines; i++) {
+		struct enpu_engine *engine = &edev->engines[i];
+		bool copy = i >= edev->num_compute;
+
+		engine->edev = edev;
+		engine->index = i;
+		engine->is_copy = copy;
+		engine->watch.queue = U32_MAX;
+		snprintf(engine->name, sizeof(engine->name), "enpu-%s%u", copy ? "copy" : "compute",
+			 copy ? i - edev->num_compute : i);
+		spin_lock_init(&engine->lock);
+		INIT_LIST_HEAD(&engine->queues);
+		ret = enpu_sched_init(&engine->sched, &enpu_sched_ops, ENPU_RING_ENTRIES,
+				      msecs_to_jiffies(ENPU_TICK_MS), edev->recovery_wq,
+				      engine->name, edev->drm.dev);
+		if (ret) {
+			engine->sched.ops = NULL;
+			return ret;
+		}
+	}
+	return 0;
+}
+
+static void enpu_destroy_wq(struct drm_device *drm, void *wq)
+{
+	destroy_workqueue(wq);
+}
+
+static void enpu_destroy_pool(struct drm_device *drm, void *pool)
+{
+	dma_pool_destroy(pool);
+}
+
+static int enpu_software_init(struct enpu_device *edev)
+{
+	struct drm_device *drm = &edev->drm;
+	int ret;
+
+	ret = drmm_mutex_init(drm, &edev->hw_lock);
+	if (!ret)
+		ret = drmm_mutex_init(drm, &edev->tlb_lock);
+	if (!ret)
+		ret = drmm_mutex_init(drm, &edev->local_lock);
+	if (ret)
+		return ret;
+	init_waitqueue_head(&edev->jobs_wait);
+	INIT_WORK(&edev->error_work, enpu_error_work);
+	INIT_WORK(&edev->reset_work, enpu_reset_work);
+
+	edev->recovery_wq = alloc_ordered_workqueue("enpu-recovery", WQ_MEM_RECLAIM);
+	if (!edev->recovery_wq)
+		return -ENOMEM;
+	return drmm_add_action_or_reset(drm, enpu_destroy_wq, edev->recovery_wq);
+}
+
+/* Everything up to a running, idle device without interrupts. */
+int enpu_device_init(struct enpu_device *edev)
+{
+	struct device *dev = &edev->pdev->dev;
+	int ret;
+
+	ret = enpu_software_init(edev);
+	if (!ret)
+		ret = enpu_map_bars(edev);
+	if (!ret)
+		ret = enpu_identify(edev);
+	if (!ret)
+		ret = enpu_read_caps(edev);
+	if (!ret)
+		ret = enpu_set_dma_mask(edev);
+	if (ret)
+		return ret;
+
+	pci_set_master(edev->pdev);
+	ret = enpu_hw_reset(edev);
+	if (ret)
+		return dev_err_probe(dev, ret, "the device does not leave reset\n");
+	ret = enpu_local_init(edev);
+	if (ret)
+		return ret;
+
+	/* Not devm: files that are still open after an unplug give their page tables back later. */
+	edev->pt_pool = dma_pool_create("enpu-page-table", dev, ENPU_PAGE_SIZE, ENPU_PAGE_SIZE, 0);
+	if (!edev->pt_pool)
+		return -ENOMEM;
+	ret = drmm_add_action_or_reset(&edev->drm, enpu_destroy_pool, edev->pt_pool);
+	if (ret)
+		return ret;
+	return enpu_engines_init(edev);
+}

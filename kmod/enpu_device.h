@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The device: what probe found, its registers, and the objects that hardware names by number.
+ */
+#ifndef ENPU_DEVICE_H
+#define ENPU_DEVICE_H
+
+#include <linux/idr.h>
+#include <linux/io.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <drm/drm_device.h>
+#include <drm/drm_mm.h>
+#include <drm/gpu_scheduler.h>
+
+#include "enpu_hw.h"
+
+struct enpu_queue;
+struct enpu_vm;
+
+/* Jobs that the scheduler may hand to an engine at once; a ring has as many entries, so that it can never be full. */
+#define ENPU_RING_LOG2		7
+#define ENPU_RING_ENTRIES	(1u << ENPU_RING_LOG2)
+/* How often a busy engine is looked at. */
+#define ENPU_TICK_MS		250
+#define ENPU_DEFAULT_TIMEOUT_MS	10000
+#define ENPU_MAX_TIMEOUT_MS	600000
+
+/**
+ * struct enpu_engine - one compute core or copy engine
+ * @edev: its device
+ * @index: number in the registers
+ * @is_copy: a copy engine
+ * @name: for the scheduler
+ * @sched: its scheduler
+ * @lock: protects @queues, and of each of them the jobs, tail and states; taken in hard interrupts
+ * @queues: hardware queues on this engine
+ * @watch: what the last tick saw; only the recovery worker looks
+ */
+struct enpu_engine {
+	struct enpu_device *edev;
+	u32 index;
+	bool is_copy;
+	char name[24];
+	struct drm_gpu_scheduler sched;
+	spinlock_t lock;
+	struct list_head queues;
+	struct {
+		u32 queue;
+		u64 fence;
+		u64 progress;
+		u64 since_ns;
+	} watch;
+};
+
+/**
+ * struct enpu_device - one PCI function
+ * @drm: base
+ * @pdev: PCI device
+ * @regs: register BAR
+ * @doorbells: doorbell BAR
+ * @local_io: write-combined mapping of the local memory
+ * @local_phys: physical address of the local memory
+ * @local_bytes: its size
+ * @local_lock: protects @local_mm and @local_free
+ * @local_mm: allocator of local memory, in offsets
+ * @local_free: bytes not allocated
+ * @hw_version: VERSION register
+ * @features: CAP_FEATURES register
+ * @max_command: CAP_MAX_COMMAND register
+ * @num_queues: hardware queues
+ * @num_as: address spaces
+ * @num_compute: compute cores, the first engines
+ * @num_engines: all engines
+ * @engines: they
+ * @hw_lock: serialises the queue, address-space and control registers, the error FIFO and resets; protects @queues, @vms, @running
+ * @queues: hardware queues by number
+ * @vms: address spaces by number
+ * @running: the hardware is programmed; false while suspended, wedged or away: objects then change in memory only
+ * @tlb_lock: serialises TLB invalidations; inside @hw_lock
+ * @wedged: given up; every ioctl fails
+ * @recovery_wq: ordered: scheduler ticks, errors and requested resets
+ * @error_work: drains the error FIFO
+ * @reset_work: does the resets of @reset_request
+ * @reset_request: bit per engine, ENPU_RESET_DEVICE for all
+ * @pt_pool: page tables
+ * @live_jobs: jobs not freed yet
+ * @jobs_wait: woken when @live_jobs drops
+ * @stats: counters for sysfs and debugfs
+ */
+struct enpu_device {
+	struct drm_device drm;
+	struct pci_dev *pdev;
+	void __iomem *regs;
+	void __iomem *doorbells;
+	void __iomem *local_io;
+	phys_addr_t local_phys;
+	u64 local_bytes;
+	struct mutex local_lock; /* see above */
+	struct drm_mm local_mm;
+	u64 local_free;
+
+	u32 hw_version;
+	u32 features;
+	u32 max_command;
+	u32 num_queues;
+	u32 num_as;
+	u32 num_compute;
+	u32 num_engines;
+	struct enpu_engine *engines;
+
+	struct mutex hw_lock; /* see above */
+	struct enpu_queue *queues[ENPU_MAX_QUEUES];
+	struct enpu_vm *vms[ENPU_MAX_AS];
+	bool running;
+	struct mutex tlb_lock; /* see above */
+	bool wedged;
+
+	struct workqueue_struct *recovery_wq;
+	struct work_struct error_work;
+	struct work_struct reset_work;
+	unsigned long reset_request[BITS_TO_LONGS(ENPU_MAX_ENGINES + 1)];
+
+	struct dma_pool *pt_pool;
+	atomic_t live_jobs;
+	wait_queue_head_t jobs_wait;
+
+	struct {
+		atomic_t engine_resets;
+		atomic_t device_resets;
+		atomic_t lost_interrupts;
+		atomic_t lost_doorbells;
+		atomic_t hangs;
+		atomic_t faults;
+		atomic_t ecc_corrected;
+		atomic64_t busy_ns;
+	} stats;
+};
+
+#define ENPU_RESET_DEVICE	ENPU_MAX_ENGINES
+
+#define to_enpu_device(d) container_of(d, struct enpu_device, drm)
+
+static inline u32 enpu_read32(struct enpu_device *edev, u32 reg)
+{
+	return readl(edev->regs + reg);
+}
+
+static inline u64 enpu_read64(struct enpu_device *edev, u32 reg)
+{
+	return readq(edev->regs + reg);
+}
+
+static inline void enpu_write32(struct enpu_device *edev, u32 reg, u32 value)
+{
+	writel(value, edev->regs + reg);
+}
+
+static inline void enpu_write64(struct enpu_device *edev, u32 reg, u64 value)
+{
+	writeq(value, edev->regs + reg);
+}
+
+/* The function was pulled out or lost its bus: every read is all ones. */
+static inline bool enpu_device_gone(struct enpu_device *edev)
+{
+	return enpu_read32(edev, ENPU_REG_ID) == U32_MAX;
+}
+
+static inline bool enpu_is_wedged(struct enpu_device *edev)
+{
+	return READ_ONCE(edev->wedged);
+}
+
+int enpu_device_init(struct enpu_device *edev);
+int enpu_engines_init(struct enpu_device *edev);
+int enpu_hw_reset(struct enpu_device *edev);
+void enpu_hw_enable(struct enpu_device *edev);
+void enpu_hw_disable(struct enpu_device *edev);
+int enpu_tlb_invalidate(struct enpu_device *edev, u32 as_id);
+
+int enpu_irq_init(struct enpu_device *edev);
+void enpu_irq_fini(struct enpu_device *edev);
+
+#endif

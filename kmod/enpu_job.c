@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Life of a job: made by submit, run by the scheduler, ended by the hardware or by whoever cancels it.
+ */
+#include <linux/slab.h>
+#include <drm/drm_drv.h>
+
+#include "enpu_compat.h"
+#include "enpu_ctx.h"
+#include "enpu_device.h"
+#include "enpu_job.h"
+#include "enpu_queue.h"
+#include "enpu_tdr.h"
+#include "enpu_trace.h"
+
+static const char *enpu_fence_driver_name(struct dma_fence *fence)
+{
+	return "enpu";
+}
+
+/* A constant: fences outlive queues and contexts. */
+static const char *enpu_fence_timeline_name(struct dma_fence *fence)
+{
+	return "enpu-queue";
+}
+
+static const struct dma_fence_ops enpu_fence_ops = {
+	.get_driver_name = enpu_fence_driver_name,
+	.get_timeline_name = enpu_fence_timeline_name,
+};
+
+/* Memory only; the caller initialises @base. */
+struct enpu_job *enpu_job_create(struct enpu_ctx *ctx, struct enpu_engine *engine)
+{
+	struct enpu_job *job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
+
+	if (!job)
+		return NULL;
+	/* run_job() is in the path of fences and must not allocate. */
+	job->hw = kzalloc(sizeof(*job->hw), GFP_KERNEL_ACCOUNT);
+	if (!job->hw) {
+		kfree(job);
+		return NULL;
+	}
+	kref_get(&ctx->ref);
+	job->ctx = ctx;
+	job->engine = engine;
+	INIT_LIST_HEAD(&job->queue_link);
+	INIT_LIST_HEAD(&job->ctx_link);
+	atomic_inc(&ctx->edev->live_jobs);
+	return job;
+}
+
+void enpu_job_free(struct enpu_job *job)
+{
+	struct enpu_device *edev = job->ctx->edev;
+
+	if (job->on_hw)
+		dma_fence_put(&job->hw->base);
+	else
+		kfree(job->hw);
+	enpu_ctx_put(job->ctx);
+	kfree(job);
+	/* Last: whoever waits for it may unload what was used above. */
+	if (atomic_dec_and_test(&edev->live_jobs))
+		wake_up(&edev->jobs_wait);
+}
+
+/* Takes the job off its context, and keeps the record of a failure. Once; any context. */
+void enpu_job_end(struct enpu_job *job, int error, const struct enpu_error_record *record)
+{
+	struct enpu_ctx *ctx = job->ctx;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ctx->lock, flags);
+	if (!job->ended) {
+		job->ended = true;
+		list_del_init(&job->ctx_link);
+		ctx->unfinished--;
+		if (error)
+			enpu_ctx_note_failure(ctx, job, error, record);
+	}
+	spin_unlock_irqrestore(&ctx->lock, flags);
+	trace_enpu_job_done(job, error);
+}
+
+/* The hardware is done with the job: end it and signal. Under the engine's lock. */
+void enpu_job_complete(struct enpu_job *job, int error, const struct enpu_error_record *record)
+{
+	lockdep_assert_held(&job->engine->lock);
+	list_del_init(&job->queue_link);
+	/* Before the signal: who is woken by it reads the record. */
+	enpu_job_end(job, error, record);
+	if (error)
+		dma_fence_set_error(&job->hw->base, error);
+	/* The scheduler may free the job from here on. */
+	dma_fence_signal(&job->hw->base);
+}
+
+static struct dma_fence *enpu_sched_run_job(struct drm_sched_job *base)
+{
+	struct enpu_job *job = container_of(base, struct enpu_job, base);
+	struct enpu_engine *engine = job->engine;
+	struct enpu_queue *queue = job->queue;
+	struct dma_fence *fence = &job->hw->base;
+	unsigned long flags;
+	int error, idx;
+
+	if (!drm_dev_enter(&engine->edev->drm, &idx)) {
+		enpu_job_end(job, -ENODEV, NULL);
+		return ERR_PTR(-ENODEV);
+	}
+	spin_lock_irqsave(&engine->lock, flags);
+	error = READ_ONCE(job->ctx->dead);
+	if (!error) {
+		job->fence = queue->tail + 1;
+		job->started_ns = ktime_get_ns();
+		spin_lock_init(&job->hw->lock);
+		dma_fence_init(fence, &enpu_fence_ops, &job->hw->lock, queue->fence_context,
+			       job->fence);
+		job->on_hw = true;
+		dma_fence_get(fence); /* for the scheduler */
+		list_add_tail(&job->queue_link, &queue->jobs);
+		trace_enpu_job_run(job);
+		enpu_queue_push(queue, job);
+	}
+	spin_unlock_irqrestore(&engine->lock, flags);
+	drm_dev_exit(idx);
+	if (error) {
+		enpu_job_end(job, error, NULL);
+		return ERR_PTR(error);
+	}
+	return fence;
+}
+
+static enum drm_gpu_sched_stat enpu_sched_timedout_job(struct drm_sched_job *base)
+{
+	struct enpu_job *job = container_of(base, struct enpu_job, base);
+
+	enpu_tdr_tick(job->engine);
+	return enpu_sched_no_hang(base);
+}
+
+static void enpu_sched_free_job(struct drm_sched_job *base)
+{
+	struct enpu_job *job = container_of(base, struct enpu_job, base);
+
+	/* A job that was killed with its entity never met the hardware. */
+	enpu_job_end(job, -ECANCELED, NULL);
+	drm_sched_job_cleanup(base);
+	enpu_job_free(job);
+}
+
+#if ENPU_HAVE_SCHED_CANCEL_JOB
+static void enpu_sched_cancel_job(struct drm_sched_job *base)
+{
+	struct enpu_job *job = container_of(base, struct enpu_job, base);
+	unsigned long flags;
+
+	spin_lock_irqsave(&job->engine->lock, flags);
+	if (job->on_hw && !list_empty(&job->queue_link))
+		enpu_job_complete(job, -ECANCELED, NULL);
+	spin_unlock_irqrestore(&job->engine->lock, flags);
+}
+#endif
+
+const struct drm_sched_backend_ops enpu_sched_ops = {
+	.run_job = enpu_sched_run_job,
+	.timedout_job = enpu_sched_timedout_job,
+	.free_job = enpu_sched_free_job,
+#if ENPU_HAVE_SCHED_CANCEL_JOB
+	.cancel_job = enpu_sched_cancel_job,
+#endif
+};

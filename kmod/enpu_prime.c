@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sharing BOs with other devices. Host BOs go through the DRM helpers. A local BO has no pages: only an importer that takes peer-to-peer
+ * addresses gets it.
+ */
+#include <linux/dma-buf.h>
+#include <linux/dma-mapping.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_prime.h>
+
+#include "enpu_bo.h"
+#include "enpu_compat.h"
+#include "enpu_device.h"
+
+#if ENPU_HAVE_DMA_BUF_NS_TOKEN
+MODULE_IMPORT_NS(DMA_BUF);
+#else
+MODULE_IMPORT_NS("DMA_BUF");
+#endif
+
+static int enpu_local_attach(struct dma_buf *buf, struct dma_buf_attachment *attach)
+{
+	return attach->peer2peer ? 0 : -EOPNOTSUPP;
+}
+
+static struct sg_table *enpu_local_map_dma_buf(struct dma_buf_attachment *attach,
+					       enum dma_data_direction dir)
+{
+	struct drm_gem_object *obj = attach->dmabuf->priv;
+	struct enpu_device *edev = to_enpu_device(obj->dev);
+	struct sg_table *sgt;
+	dma_addr_t addr;
+	int ret;
+
+	/* One scatterlist entry. */
+	if (obj->size > UINT_MAX)
+		return ERR_PTR(-EOPNOTSUPP);
+	sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
+	if (!sgt)
+		return ERR_PTR(-ENOMEM);
+	ret = sg_alloc_table(sgt, 1, GFP_KERNEL);
+	if (ret)
+		goto free_table;
+
+	addr = dma_map_resource(attach->dev, edev->local_phys + to_enpu_bo(obj)->node.start,
+				obj->size, dir, DMA_ATTR_SKIP_CPU_SYNC);
+	ret = dma_mapping_error(attach->dev, addr);
+	if (ret)
+		goto free_sg;
+	sg_set_page(sgt->sgl, NULL, obj->size, 0);
+	sg_dma_address(sgt->sgl) = addr;
+	sg_dma_len(sgt->sgl) = obj->size;
+	return sgt;
+
+free_sg:
+	sg_free_table(sgt);
+free_table:
+	kfree(sgt);
+	return ERR_PTR(ret);
+}
+
+static void enpu_local_unmap_dma_buf(struct dma_buf_attachment *attach, struct sg_table *sgt,
+				     enum dma_data_direction dir)
+{
+	dma_unmap_resource(attach->dev, sg_dma_address(sgt->sgl), sg_dma_len(sgt->sgl), dir,
+			   DMA_ATTR_SKIP_CPU_SYNC);
+	sg_free_table(sgt);
+	kfree(sgt);
+}
+
+static const struct dma_buf_ops enpu_local_dma_buf_ops = {
+	.attach = enpu_local_attach,
+	.map_dma_buf = enpu_local_map_dma_buf,
+	.unmap_dma_buf = enpu_local_unmap_dma_buf,
+	.release = drm_gem_dmabuf_release,
+	.mmap = drm_gem_dmabuf_mmap,
+};
+
+struct dma_buf *enpu_prime_export(struct drm_gem_object *obj, int flags)
+{
+	struct enpu_bo *bo = to_enpu_bo(obj);
+	struct dma_buf_export_info info = {
+		.exp_name = KBUILD_MODNAME,
+		.owner = THIS_MODULE,
+		.ops = &enpu_local_dma_buf_ops,
+		.size = obj->size,
+		.flags = flags,
+		.priv = obj,
+		.resv = obj->resv,
+	};
+
+	if (bo->vm_obj || bo->kind == ENPU_BO_USERPTR)
+		return ERR_PTR(-EPERM);
+	if (bo->kind != ENPU_BO_LOCAL)
+		return drm_gem_prime_export(obj, flags);
+	return drm_gem_dmabuf_export(obj->dev, &info);
+}
+
+/* Our own local BOs come back as themselves; drm_gem_prime_import() knows this of its own exports only. */
+struct drm_gem_object *enpu_prime_import(struct drm_device *drm, struct dma_buf *buf)
+{
+	if (buf->ops == &enpu_local_dma_buf_ops) {
+		struct drm_gem_object *obj = buf->priv;
+
+		if (obj->dev == drm) {
+			drm_gem_object_get(obj);
+			return obj;
+		}
+	}
+	return drm_gem_prime_import(drm, buf);
+}

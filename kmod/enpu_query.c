@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * QUERY: sizes are negotiated, so that structures can grow.
+ */
+#include <linux/bitfield.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include <drm/drm_drv.h>
+
+#include "enpu_compat.h"
+#include "enpu_drv.h"
+#include "enpu_local.h"
+#include "enpu_vm.h"
+
+/* Words of a counter block that have a meaning. */
+#define ENPU_COUNTER_WORDS	(ENPU_COUNTER_COPY_BYTES + 1)
+
+union enpu_answer {
+	struct drm_enpu_device_info device;
+	struct drm_enpu_opcode_info opcodes;
+	struct drm_enpu_memory_info memory;
+	u64 counters[ENPU_COUNTER_WORDS];
+};
+
+static void enpu_query_device(struct enpu_device *edev, struct drm_enpu_device_info *info)
+{
+	info->hw_version = edev->hw_version;
+	info->features = edev->features;
+	info->compute_engines = edev->num_compute;
+	info->copy_engines = edev->num_engines - edev->num_compute;
+	info->threads = FIELD_GET(ENPU_CAP_ENGINES_THREADS,
+				  enpu_read32(edev, ENPU_REG_CAP_ENGINES));
+	info->max_command_bytes = edev->max_command;
+	info->max_tensor_bytes = enpu_read64(edev, ENPU_REG_CAP_MAX_TENSOR);
+	info->max_packet_work = enpu_read64(edev, ENPU_REG_CAP_MAX_WORK);
+	info->local_bytes = edev->local_bytes;
+	info->va_start = ENPU_VA_START;
+	info->va_end = ENPU_VA_END;
+	info->page_size = ENPU_PAGE_SIZE;
+	info->large_page_size = ENPU_LARGE_PAGE_SIZE;
+	info->timestamp_ns = enpu_read64(edev, ENPU_REG_TIMESTAMP);
+	info->monotonic_ns = ktime_get_ns();
+	info->reset_count = atomic_read(&edev->stats.engine_resets) +
+			    atomic_read(&edev->stats.device_resets);
+	info->uapi_minor = ENPU_UAPI_MINOR;
+	info->default_timeout_ms = ENPU_DEFAULT_TIMEOUT_MS;
+}
+
+static void enpu_query_opcodes(struct enpu_device *edev, struct drm_enpu_opcode_info *info)
+{
+	int i;
+
+	static_assert(ARRAY_SIZE(info->dtypes) == ENPU_MAX_OPCODES);
+	info->opcodes = enpu_read64(edev, ENPU_REG_CAP_OPCODES);
+	for (i = 0; i < ENPU_MAX_OPCODES; i++)
+		info->dtypes[i] = enpu_read32(edev, ENPU_REG_CAP_OP_DTYPES(i));
+}
+
+/* A VM that has never been used has counted nothing. */
+static void enpu_query_counters(struct enpu_device *edev, struct enpu_vm *vm, u64 *words)
+{
+	u32 as_id = READ_ONCE(vm->as_id);
+	int i;
+
+	for (i = 0; i < ENPU_COUNTER_WORDS && as_id != ENPU_AS_NONE; i++)
+		words[i] = enpu_read64(edev, ENPU_REG_COUNTER(as_id, i));
+}
+
+static void enpu_query_memory(struct enpu_device *edev, struct enpu_vm *vm,
+			      struct drm_enpu_memory_info *info)
+{
+	struct enpu_local_usage usage;
+
+	enpu_local_usage(edev, &usage);
+	info->local_total = usage.total;
+	info->local_free = usage.free;
+	info->local_largest = usage.largest;
+	info->local_used = atomic64_read(&vm->local_bytes);
+	info->host_used = atomic64_read(&vm->host_bytes);
+}
+
+/* Fills the answer and returns its size. */
+static int enpu_query_fill(struct enpu_device *edev, struct enpu_vm *vm, u32 type,
+			   union enpu_answer *answer)
+{
+	switch (type) {
+	case DRM_ENPU_QUERY_DEVICE:
+		enpu_query_device(edev, &answer->device);
+		return sizeof(answer->device);
+	case DRM_ENPU_QUERY_OPCODES:
+		enpu_query_opcodes(edev, &answer->opcodes);
+		return sizeof(answer->opcodes);
+	case DRM_ENPU_QUERY_COUNTERS:
+		enpu_query_counters(edev, vm, answer->counters);
+		return sizeof(answer->counters);
+	case DRM_ENPU_QUERY_MEMORY:
+		enpu_query_memory(edev, vm, &answer->memory);
+		return sizeof(answer->memory);
+	default:
+		return -EINVAL;
+	}
+}
+
+int enpu_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct enpu_device *edev = to_enpu_device(drm);
+	struct drm_enpu_query *args = data;
+	union enpu_answer *answer;
+	int size, idx, ret = 0;
+
+	answer = kzalloc(sizeof(*answer), GFP_KERNEL);
+	if (!answer)
+		return -ENOMEM;
+	if (!drm_dev_enter(drm, &idx)) {
+		kfree(answer);
+		return -ENODEV;
+	}
+	size = enpu_query_fill(edev, to_enpu_file(file)->vm, args->type, answer);
+	drm_dev_exit(idx);
+
+	if (size < 0)
+		ret = size;
+	else if (args->size)
+		ret = enpu_copy_struct_to_user(u64_to_user_ptr(args->data), args->size, answer, size);
+	if (!ret)
+		args->size = size;
+	kfree(answer);
+	return ret;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Hardware queues: the ring of a context on an engine.
+ */
+#ifndef ENPU_QUEUE_H
+#define ENPU_QUEUE_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+#include "enpu_hw.h"
+#include "enpu_ring.h"
+
+struct enpu_ctx;
+struct enpu_device;
+struct enpu_engine;
+struct enpu_job;
+struct enpu_error_record;
+
+/**
+ * struct enpu_queue - a hardware queue
+ * @edev: device
+ * @engine: engine it is on
+ * @ctx: owner, which destroys it before it goes
+ * @id: number in hardware
+ * @memory: header, ring and completion records
+ * @bus: their bus address
+ * @header: first page of @memory
+ * @ring: entries
+ * @completions: records
+ * @fence_context: of the hardware fences
+ * @tail: entries written
+ * @done: fence completed last, as far as harvested
+ * @jobs: in hardware, in order
+ * @link: in the engine's list
+ * @enabled: ENABLE is set, or will be with the next restore; under hw_lock
+ * @head: where the next start begins; under hw_lock
+ * @resume: byte offset in the entry at @head; under hw_lock
+ * @fault_taken: the job that faulted the queue has been failed, the queue has not been started again; under hw_lock
+ * @blame: errno for a job that a reset of ours drops, 0 if it is an innocent one; under hw_lock
+ */
+struct enpu_queue {
+	struct enpu_device *edev;
+	struct enpu_engine *engine;
+	struct enpu_ctx *ctx;
+	u32 id;
+	void *memory;
+	dma_addr_t bus;
+	struct enpu_queue_header *header;
+	struct enpu_ring_entry *ring;
+	struct enpu_completion *completions;
+	u64 fence_context;
+	u64 tail;
+	u64 done;
+	struct list_head jobs;
+	struct list_head link;
+	bool enabled;
+	u64 head;
+	u64 resume;
+	bool fault_taken;
+	int blame;
+};
+
+struct enpu_queue *enpu_queue_create(struct enpu_ctx *ctx, struct enpu_engine *engine);
+void enpu_queue_destroy(struct enpu_queue *queue);
+void enpu_queue_program(struct enpu_queue *queue);
+void enpu_queue_ask_stop(struct enpu_queue *queue);
+int enpu_queue_wait_stopped(struct enpu_queue *queue, u64 deadline_ns);
+void enpu_queue_push(struct enpu_queue *queue, struct enpu_job *job);
+unsigned int enpu_queue_harvest(struct enpu_queue *queue);
+unsigned int enpu_engine_harvest(struct enpu_engine *engine);
+void enpu_queue_cancel(struct enpu_queue *queue, int error);
+bool enpu_queue_fail_head(struct enpu_queue *queue, u64 fence, int error,
+			  const struct enpu_error_record *record);
+void enpu_queue_shut(struct enpu_queue *queue);
+bool enpu_queue_has_jobs(struct enpu_queue *queue);
+
+#endif

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Resets, in three steps of force: one engine, the device, wedged. Jobs that have not begun run again from their ring; a job that is stopped
+ * between packets resumes there; a job torn inside a packet fails with -ESTALE.
+ */
+#include <linux/bitfield.h>
+#include <linux/iopoll.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_print.h>
+
+#include "enpu_ctx.h"
+#include "enpu_device.h"
+#include "enpu_error.h"
+#include "enpu_queue.h"
+#include "enpu_reset.h"
+#include "enpu_trace.h"
+#include "enpu_vm.h"
+
+#define ENPU_ENGINE_RESET_TIMEOUT_US	(2 * USEC_PER_SEC)
+#define ENPU_STOP_ALL_TIMEOUT_NS	(1 * NSEC_PER_SEC)
+
+/* An accelerator node has no primary minor, which the DRM helper for this event needs, so it is sent from here. */
+static void enpu_send_wedged_event(struct enpu_device *edev)
+{
+	char *envp[] = { "WEDGED=bus-reset", NULL };
+
+	kobject_uevent_env(&edev->drm.accel->kdev->kobj, KOBJ_CHANGE, envp);
+}
+
+/* Ends every job that is in hardware, and those that come. Under hw_lock; the hardware must not run. */
+void enpu_device_cancel_all(struct enpu_device *edev, int error)
+{
+	u32 i;
+
+	for (i = 0; i < edev->num_queues; i++) {
+		struct enpu_queue *queue = edev->queues[i];
+
+		if (!queue)
+			continue;
+		queue->enabled = false;
+		enpu_ctx_kill(queue->ctx, error);
+		enpu_queue_harvest(queue);
+		enpu_queue_cancel(queue, error);
+	}
+}
+
+/* No reset helps. Without bus mastering the device reaches no memory, whatever it does. */
+static void enpu_wedge(struct enpu_device *edev)
+{
+	if (edev->wedged)
+		return;
+	drm_err(&edev->drm, "the device does not answer a reset; it is out of use until the bus resets it\n");
+	pci_clear_master(edev->pdev);
+	WRITE_ONCE(edev->wedged, true);
+	edev->running = false;
+	enpu_device_cancel_all(edev, -EIO);
+	enpu_send_wedged_event(edev);
+}
+
+/*
+ * Brings all queues to rest between packets, as far as they do. The job of one that does not stop in time is torn.
+ */
+void enpu_device_stop_locked(struct enpu_device *edev)
+{
+	u64 deadline = ktime_get_ns() + ENPU_STOP_ALL_TIMEOUT_NS;
+	u32 i;
+
+	lockdep_assert_held(&edev->hw_lock);
+	enpu_errors_drain(edev);
+	for (i = 0; i < edev->num_queues; i++)
+		if (edev->queues[i])
+			enpu_queue_ask_stop(edev->queues[i]);
+	for (i = 0; i < edev->num_queues; i++) {
+		struct enpu_queue *queue = edev->queues[i];
+
+		if (!queue || !queue->enabled || !enpu_queue_wait_stopped(queue, deadline))
+			continue;
+		enpu_queue_harvest(queue);
+		queue->head = queue->done;
+		queue->resume = 0;
+		enpu_queue_fail_head(queue, queue->done + 1, queue->blame ?: -ESTALE, NULL);
+		queue->blame = 0;
+	}
+}
+
+/* Resets a stopped device, tells it again what it has forgotten, and lets the queues go on. */
+int enpu_device_restart_locked(struct enpu_device *edev)
+{
+	u32 i;
+	int ret;
+
+	lockdep_assert_held(&edev->hw_lock);
+	/* Memory that is being unmapped stays in use until the reset is over. */
+	mutex_lock(&edev->tlb_lock);
+	ret = enpu_hw_reset(edev);
+	mutex_unlock(&edev->tlb_lock);
+	if (ret) {
+		enpu_wedge(edev);
+		return ret;
+	}
+	for (i = 0; i < edev->num_as; i++)
+		if (edev->vms[i])
+			enpu_vm_program(edev->vms[i]);
+	enpu_hw_enable(edev);
+	for (i = 0; i < edev->num_queues; i++) {
+		struct enpu_queue *queue = edev->queues[i];
+
+		if (!queue || !queue->enabled)
+			continue;
+		enpu_queue_harvest(queue);
+		if (READ_ONCE(queue->ctx->dead)) {
+			queue->enabled = false;
+			enpu_queue_cancel(queue, -ECANCELED);
+		} else {
+			enpu_queue_program(queue);
+		}
+	}
+	edev->running = true;
+	return 0;
+}
+
+/* Under hw_lock. On return the device runs, or is wedged. */
+void enpu_device_reset_locked(struct enpu_device *edev)
+{
+	lockdep_assert_held(&edev->hw_lock);
+	if (!edev->running)
+		return;
+	if (enpu_device_gone(edev)) {
+		enpu_wedge(edev);
+		return;
+	}
+	drm_notice(&edev->drm, "device reset\n");
+	trace_enpu_reset(ENPU_RESET_DEVICE);
+	atomic_inc(&edev->stats.device_resets);
+	enpu_device_stop_locked(edev);
+	enpu_device_restart_locked(edev);
+}
+
+/*
+ * Drops the job that occupies an engine. @culprit is the queue to blame if it is the one (its @blame is the errno), NULL when nobody is. Other
+ * engines go on. Falls back to a device reset. Under hw_lock.
+ */
+void enpu_engine_reset_locked(struct enpu_engine *engine, struct enpu_queue *culprit)
+{
+	struct enpu_device *edev = engine->edev;
+	u32 ctrl, i;
+	int ret;
+
+	lockdep_assert_held(&edev->hw_lock);
+	if (!edev->running)
+		return;
+	drm_notice(&edev->drm, "reset of engine %s\n", engine->name);
+	trace_enpu_reset(engine->index);
+	atomic_inc(&edev->stats.engine_resets);
+	enpu_write32(edev, ENPU_REG_ENGINE_CTRL(engine->index), ENPU_ENGINE_CTRL_RESET);
+	ret = readl_poll_timeout(edev->regs + ENPU_REG_ENGINE_CTRL(engine->index), ctrl,
+				 !(ctrl & ENPU_ENGINE_CTRL_RESET), 100,
+				 ENPU_ENGINE_RESET_TIMEOUT_US);
+	if (ret) {
+		drm_warn(&edev->drm, "engine %s does not leave reset\n", engine->name);
+		enpu_device_reset_locked(edev);
+		return;
+	}
+	enpu_errors_drain(edev);
+	for (i = 0; i < edev->num_queues; i++)
+		if (edev->queues[i] && edev->queues[i]->engine == engine)
+			enpu_queue_check_faulted(edev->queues[i]);
+	if (culprit)
+		culprit->blame = 0;
+	/* Queues of dead contexts, and one that was torn without blame. */
+	queue_work(edev->recovery_wq, &edev->error_work);
+}
+
+/* Resets that were asked for from outside; a hung job is to blame as in a timeout. */
+void enpu_reset_work(struct work_struct *work)
+{
+	struct enpu_device *edev = container_of(work, struct enpu_device, reset_work);
+	unsigned int i;
+	int idx;
+
+	if (!drm_dev_enter(&edev->drm, &idx))
+		return;
+	mutex_lock(&edev->hw_lock);
+	for (i = 0; i < edev->num_engines; i++)
+		if (test_and_clear_bit(i, edev->reset_request))
+			enpu_engine_reset_locked(&edev->engines[i], NULL);
+	if (test_and_clear_bit(ENPU_RESET_DEVICE, edev->reset_request))
+		enpu_device_reset_locked(edev);
+	mutex_unlock(&edev->hw_lock);
+	drm_dev_exit(idx);
+}
+
+/* @what: an engine's index or ENPU_RESET_DEVICE. Does not wait. */
+void enpu_reset_request(struct enpu_device *edev, unsigned int what)
+{
+	set_bit(what, edev->reset_request);
+	queue_work(edev->recovery_wq, &edev->reset_work);
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * SUBMIT: check, collect dependencies, lock all reservations, arm, publish. A call that fails has had no effect; nothing fails after the job is
+ * armed.
+ */
+#include <linux/dma-fence-chain.h>
+#include <linux/dma-resv.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <drm/drm_exec.h>
+#include <drm/drm_syncobj.h>
+
+#include "enpu_bo.h"
+#include "enpu_compat.h"
+#include "enpu_ctx.h"
+#include "enpu_drv.h"
+#include "enpu_job.h"
+#include "enpu_trace.h"
+#include "enpu_vm.h"
+
+/* Far above any structure to come; keeps count * stride small. */
+#define ENPU_MAX_SYNC_STRIDE	4096
+
+/**
+ * struct enpu_signal - an out-fence
+ * @syncobj: holds a reference
+ * @chain: link for a timeline, NULL for a binary one
+ * @point: of the timeline
+ */
+struct enpu_signal {
+	struct drm_syncobj *syncobj;
+	struct dma_fence_chain *chain;
+	u64 point;
+};
+
+/**
+ * struct enpu_submit - a SUBMIT in the making
+ * @file: who asks
+ * @args: what
+ * @ctx: context, holds a reference
+ * @job: the job, NULL once it is pushed
+ * @job_ready: the scheduler has initialised it
+ * @sync_ops: copied array
+ * @signals: from it
+ * @signal_count: their number
+ * @bo_args: copied array
+ * @bos: of it, hold references; the first @bo_count
+ * @bo_count: those looked up so far
+ */
+struct enpu_submit {
+	struct drm_file *file;
+	struct drm_enpu_submit *args;
+	struct enpu_ctx *ctx;
+	struct enpu_job *job;
+	bool job_ready;
+	struct drm_enpu_sync_op *sync_ops;
+	struct enpu_signal *signals;
+	u32 signal_count;
+	struct drm_enpu_submit_bo *bo_args;
+	struct enpu_bo **bos;
+	u32 bo_count;
+};
+
+static int enpu_submit_check(struct enpu_device *edev, const struct drm_enpu_submit *args)
+{
+	u64 end;
+
+	if (args->flags || args->pad || args->seqno || args->engine >= edev->num_engines)
+		return -EINVAL;
+	if (!args->cmd_bytes || args->cmd_bytes > edev->max_command ||
+	    !IS_ALIGNED(args->cmd_va | args->cmd_bytes, ENPU_PACKET_ALIGN) ||
+	    args->cmd_va < ENPU_VA_START ||
+	    check_add_overflow(args->cmd_va, (u64)args->cmd_bytes, &end) || end > ENPU_VA_END)
+		return -EINVAL;
+	if (args->sync_count > ENPU_MAX_SYNC_OPS || args->bo_count > ENPU_MAX_SUBMIT_BOS)
+		return -EINVAL;
+	if (args->sync_count && (args->sync_stride < sizeof(struct drm_enpu_sync_op) ||
+				 args->sync_stride > ENPU_MAX_SYNC_STRIDE))
+		return -EINVAL;
+	return 0;
+}
+
+static int enpu_submit_copy_syncs(struct enpu_submit *sub)
+{
+	const struct drm_enpu_submit *args = sub->args;
+	u32 i;
+	int ret;
+
+	sub->sync_ops = kvcalloc(args->sync_count, sizeof(*sub->sync_ops), GFP_KERNEL);
+	sub->signals = kvcalloc(args->sync_count, sizeof(*sub->signals), GFP_KERNEL);
+	if (args->sync_count && (!sub->sync_ops || !sub->signals))
+		return -ENOMEM;
+	for (i = 0; i < args->sync_count; i++) {
+		struct drm_enpu_sync_op *op = &sub->sync_ops[i];
+
+		ret = copy_struct_from_user(op, sizeof(*op),
+					    u64_to_user_ptr(args->syncs + (u64)i * args->sync_stride),
+					    args->sync_stride);
+		if (ret)
+			return ret == -E2BIG ? -EINVAL : ret;
+		if (op->flags & ~DRM_ENPU_SYNC_SIGNAL)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static int enpu_submit_lookup_bos(struct enpu_submit *sub)
+{
+	const struct drm_enpu_submit *args = sub->args;
+	const u32 known = DRM_ENPU_SUBMIT_BO_READ | DRM_ENPU_SUBMIT_BO_WRITE;
+	u32 i;
+
+	if (!args->bo_count)
+		return 0;
+	sub->bo_args = kvmalloc_array(args->bo_count, sizeof(*sub->bo_args), GFP_KERNEL);
+	sub->bos = kvmalloc_array(args->bo_count, sizeof(*sub->bos), GFP_KERNEL);
+	if (!sub->bo_args || !sub->bos)
+		return -ENOMEM;
+	if (copy_from_user(sub->bo_args, u64_to_user_ptr(args->bos),
+			   args->bo_count * sizeof(*sub->bo_args)))
+		return -EFAULT;
+	for (i = 0; i < args->bo_count; i++) {
+		if (!sub->bo_args[i].flags || sub->bo_args[i].flags & ~known)
+			return -EINVAL;
+		sub->bos[i] = enpu_bo_lookup(sub->file, sub->bo_args[i].handle);
+		if (!sub->bos[i])
+			return -ENOENT;
+		sub->bo_count++;
+	}
+	return 0;
+}
+
+static int enpu_submit_add_wait(struct enpu_submit *sub, const struct drm_enpu_sync_op *op)
+{
+	struct dma_fence *fence;
+	int ret;
+
+	ret = drm_syncobj_find_fence(sub->file, op->handle, op->point, 0, &fence);
+	if (ret)
+		return ret;
+	/* Takes the reference, on failure too. */
+	return drm_sched_job_add_dependency(&sub->job->base, fence);
+}
+
+/* Everything that could fail when the fence is published is done here. */
+static int enpu_submit_add_signal(struct enpu_submit *sub, const struct drm_enpu_sync_op *op)
+{
+	struct enpu_signal *signal = &sub->signals[sub->signal_count];
+
+	signal->syncobj = drm_syncobj_find(sub->file, op->handle);
+	if (!signal->syncobj)
+		return -ENOENT;
+	sub->signal_count++;
+	signal->point = op->point;
+	if (op->point) {
+		signal->chain = dma_fence_chain_alloc();
+		if (!signal->chain)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int enpu_submit_add_syncs(struct enpu_submit *sub)
+{
+	u32 i;
+	int ret;
+
+	for (i = 0; i < sub->args->sync_count; i++) {
+		const struct drm_enpu_sync_op *op = &sub->sync_ops[i];
+
+		if (op->flags & DRM_ENPU_SYNC_SIGNAL)
+			ret = enpu_submit_add_signal(sub, op);
+		else
+			ret = enpu_submit_add_wait(sub, op);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Reserves room for the fence everywhere; two slots, as a BO may be named for reading and for writing. */
+static int enpu_submit_lock(struct enpu_submit *sub, struct drm_exec *exec)
+{
+	u32 i;
+	int ret;
+
+	drm_exec_until_all_locked(exec) {
+		ret = drm_exec_prepare_obj(exec, sub->ctx->vm->resv_obj, 1);
+		drm_exec_retry_on_contention(exec);
+		if (ret)
+			return ret;
+		for (i = 0; i < sub->bo_count; i++) {
+			ret = drm_exec_prepare_obj(exec, enpu_bo_gem(sub->bos[i]), 2);
+			drm_exec_retry_on_contention(exec);
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+/* A private BO is covered by the reservation of the VM. */
+static bool enpu_submit_bo_implicit(struct enpu_submit *sub, u32 i)
+{
+	return !sub->bos[i]->vm_obj;
+}
+
+static int enpu_submit_add_implicit(struct enpu_submit *sub)
+{
+	u32 i;
+	int ret;
+
+	for (i = 0; i < sub->bo_count; i++) {
+		if (!enpu_submit_bo_implicit(sub, i))
+			continue;
+		ret = drm_sched_job_add_implicit_dependencies(&sub->job->base,
+							      enpu_bo_gem(sub->bos[i]),
+							      sub->bo_args[i].flags &
+							      DRM_ENPU_SUBMIT_BO_WRITE);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static void enpu_submit_publish(struct enpu_submit *sub, struct dma_fence *fence)
+{
+	u32 i;
+
+	dma_resv_add_fence(sub->ctx->vm->resv_obj->resv, fence, DMA_RESV_USAGE_BOOKKEEP);
+	for (i = 0; i < sub->bo_count; i++) {
+		bool write = sub->bo_args[i].flags & DRM_ENPU_SUBMIT_BO_WRITE;
+
+		if (enpu_submit_bo_implicit(sub, i))
+			dma_resv_add_fence(enpu_bo_gem(sub->bos[i])->resv, fence,
+					   write ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
+	}
+	for (i = 0; i < sub->signal_count; i++) {
+		struct enpu_signal *signal = &sub->signals[i];
+
+		if (!signal->chain) {
+			drm_syncobj_replace_fence(signal->syncobj, fence);
+			continue;
+		}
+		drm_syncobj_add_point(signal->syncobj, signal->chain, fence, signal->point);
+		signal->chain = NULL;
+	}
+}
+
+/* Counts the job into the context, if it takes one more. */
+static int enpu_submit_enter(struct enpu_submit *sub)
+{
+	struct enpu_ctx *ctx = sub->ctx;
+	struct enpu_job *job = sub->job;
+	int ret = 0;
+
+	spin_lock_irq(&ctx->lock);
+	if (ctx->dead) {
+		ret = -ENOTRECOVERABLE;
+	} else if (ctx->unfinished >= ctx->max_jobs) {
+		ret = -EAGAIN;
+	} else {
+		job->seqno = ++ctx->seqno;
+		ctx->unfinished++;
+		list_add_tail(&job->ctx_link, &ctx->jobs);
+	}
+	spin_unlock_irq(&ctx->lock);
+	return ret;
+}
+
+/* From arming to pushing; the reservations are locked, nothing can fail. */
+static void enpu_submit_push(struct enpu_submit *sub)
+{
+	struct enpu_job *job = sub->job;
+	struct dma_fence *fence;
+
+	sub->args->seqno = job->seqno;
+	drm_sched_job_arm(&job->base);
+	fence = &job->base.s_fence->finished;
+	/* An engine runs several queues in any order: that a job was handed over says nothing to one of another queue. */
+	set_bit(DRM_SCHED_FENCE_DONT_PIPELINE, &fence->flags);
+	enpu_submit_publish(sub, fence);
+	trace_enpu_submit(job);
+	sub->job = NULL;
+	drm_sched_entity_push_job(&job->base);
+}
+
+static int enpu_submit_locked(struct enpu_submit *sub)
+{
+	struct enpu_ctx *ctx = sub->ctx;
+	u32 engine = sub->args->engine;
+	struct drm_exec exec;
+	int ret;
+
+	if (ctx->closed)
+		return -ENOENT;
+	ret = enpu_ctx_prepare_engine(ctx, engine);
+	if (ret)
+		return ret;
+	sub->job->queue = ctx->engines[engine].queue;
+	ret = enpu_sched_job_init(&sub->job->base, &ctx->engines[engine].entity, 1, ctx,
+				  sub->file->client_id);
+	if (ret)
+		return ret;
+	sub->job_ready = true;
+	ret = enpu_submit_add_syncs(sub);
+	if (ret)
+		return ret;
+
+	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
+		      sub->bo_count + 1);
+	ret = enpu_submit_lock(sub, &exec);
+	if (!ret)
+		ret = enpu_submit_add_implicit(sub);
+	if (!ret)
+		ret = enpu_submit_enter(sub);
+	if (!ret)
+		enpu_submit_push(sub);
+	drm_exec_fini(&exec);
+	return ret;
+}
+
+static void enpu_submit_fini(struct enpu_submit *sub)
+{
+	u32 i;
+
+	if (sub->job_ready && sub->job)
+		drm_sched_job_cleanup(&sub->job->base);
+	if (sub->job)
+		enpu_job_free(sub->job);
+	for (i = 0; i < sub->signal_count; i++) {
+		dma_fence_chain_free(sub->signals[i].chain);
+		drm_syncobj_put(sub->signals[i].syncobj);
+	}
+	for (i = 0; i < sub->bo_count; i++)
+		enpu_bo_put(sub->bos[i]);
+	kvfree(sub->bos);
+	kvfree(sub->bo_args);
+	kvfree(sub->signals);
+	kvfree(sub->sync_ops);
+	enpu_ctx_put(sub->ctx);
+}
+
+int enpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct enpu_device *edev = to_enpu_device(drm);
+	struct drm_enpu_submit *args = data;
+	struct enpu_submit sub = { .file = file, .args = args };
+	int ret;
+
+	ret = enpu_submit_check(edev, args);
+	if (ret)
+		return ret;
+	sub.ctx = enpu_ctx_lookup(to_enpu_file(file), args->ctx_id);
+	if (!sub.ctx)
+		return -ENOENT;
+	ret = READ_ONCE(sub.ctx->dead) ? -ENOTRECOVERABLE : 0;
+	if (!ret)
+		ret = enpu_submit_copy_syncs(&sub);
+	if (!ret)
+		ret = enpu_submit_lookup_bos(&sub);
+	if (ret)
+		goto fini;
+
+	ret = -ENOMEM;
+	sub.job = enpu_job_create(sub.ctx, &edev->engines[args->engine]);
+	if (!sub.job)
+		goto fini;
+	sub.job->cmd_va = args->cmd_va;
+	sub.job->cmd_bytes = args->cmd_bytes;
+	sub.job->job_id = args->job_id;
+
+	ret = mutex_lock_interruptible(&sub.ctx->submit_lock);
+	if (!ret) {
+		ret = enpu_submit_locked(&sub);
+		mutex_unlock(&sub.ctx->submit_lock);
+	}
+fini:
+	enpu_submit_fini(&sub);
+	return ret;
+}

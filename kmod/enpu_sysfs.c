@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Attributes of the PCI device. The first three have the names that monitoring tools know from other NPUs.
+ */
+#include <linux/device.h>
+#include <linux/sysfs.h>
+
+#include "enpu_drv.h"
+#include "enpu_local.h"
+
+static struct enpu_device *dev_to_enpu(struct device *dev)
+{
+	return to_enpu_device((struct drm_device *)dev_get_drvdata(dev));
+}
+
+/* Time that engines had a job, all engines added up, in us. */
+static ssize_t npu_busy_time_us_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n",
+			  (u64)atomic64_read(&dev_to_enpu(dev)->stats.busy_ns) / NSEC_PER_USEC);
+}
+static DEVICE_ATTR_RO(npu_busy_time_us);
+
+/* Local memory in bytes. */
+static ssize_t npu_memory_total_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", dev_to_enpu(dev)->local_bytes);
+}
+static DEVICE_ATTR_RO(npu_memory_total);
+
+/* Local memory in use, in bytes. */
+static ssize_t npu_memory_utilization_show(struct device *dev, struct device_attribute *attr,
+					   char *buf)
+{
+	struct enpu_local_usage usage;
+
+	enpu_local_usage(dev_to_enpu(dev), &usage);
+	return sysfs_emit(buf, "%llu\n", usage.total - usage.free);
+}
+static DEVICE_ATTR_RO(npu_memory_utilization);
+
+#define ENPU_COUNTER_ATTR(name)								\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
+{											\
+	return sysfs_emit(buf, "%u\n", atomic_read(&dev_to_enpu(dev)->stats.name));	\
+}											\
+static DEVICE_ATTR_RO(name)
+
+ENPU_COUNTER_ATTR(engine_resets);
+ENPU_COUNTER_ATTR(device_resets);
+ENPU_COUNTER_ATTR(hangs);
+ENPU_COUNTER_ATTR(faults);
+ENPU_COUNTER_ATTR(ecc_corrected);
+ENPU_COUNTER_ATTR(lost_interrupts);
+ENPU_COUNTER_ATTR(lost_doorbells);
+
+static struct attribute *enpu_attrs[] = {
+	&dev_attr_npu_busy_time_us.attr,
+	&dev_attr_npu_memory_total.attr,
+	&dev_attr_npu_memory_utilization.attr,
+	&dev_attr_engine_resets.attr,
+	&dev_attr_device_resets.attr,
+	&dev_attr_hangs.attr,
+	&dev_attr_faults.attr,
+	&dev_attr_ecc_corrected.attr,
+	&dev_attr_lost_interrupts.attr,
+	&dev_attr_lost_doorbells.attr,
+	NULL,
+};
+
+static const struct attribute_group enpu_group = {
+	.attrs = enpu_attrs,
+};
+
+const struct attribute_group *enpu_sysfs_groups[] = {
+	&enpu_group,
+	NULL,
+};

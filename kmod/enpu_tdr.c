@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Hang detection. The timeout of the scheduler is only a tick: it says that an engine has work, not that the job it names hangs. Blamed is the
+ * queue that occupies the engine, when the engine's progress stands still for the timeout of that queue's context.
+ */
+#include <linux/bitfield.h>
+#include <linux/timekeeping.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_print.h>
+
+#include "enpu_ctx.h"
+#include "enpu_device.h"
+#include "enpu_error.h"
+#include "enpu_queue.h"
+#include "enpu_reset.h"
+#include "enpu_tdr.h"
+
+/* Notes what occupies the engine; returns for how long it has stood still, 0 if it has not. */
+static u64 enpu_tdr_watch(struct enpu_engine *engine)
+{
+	struct enpu_device *edev = engine->edev;
+	u32 queue = enpu_read32(edev, ENPU_REG_ENGINE_QUEUE(engine->index));
+	u64 fence = enpu_read64(edev, ENPU_REG_ENGINE_FENCE(engine->index));
+	u64 progress = enpu_read64(edev, ENPU_REG_ENGINE_PROGRESS(engine->index));
+	u64 now = ktime_get_ns();
+
+	if (queue == engine->watch.queue && fence == engine->watch.fence &&
+	    progress == engine->watch.progress)
+		return now - engine->watch.since_ns;
+	engine->watch.queue = queue;
+	engine->watch.fence = fence;
+	engine->watch.progress = progress;
+	engine->watch.since_ns = now;
+	return 0;
+}
+
+/* The engine is idle for a whole tick though a queue has entries that it has not begun: the kick was lost. */
+static void enpu_tdr_kick_idle(struct enpu_engine *engine)
+{
+	struct enpu_device *edev = engine->edev;
+	u32 i, state;
+
+	for (i = 0; i < edev->num_queues; i++) {
+		struct enpu_queue *queue = edev->queues[i];
+
+		if (!queue || queue->engine != engine || !enpu_queue_has_jobs(queue))
+			continue;
+		enpu_queue_check_faulted(queue);
+		state = FIELD_GET(ENPU_QUEUE_STATUS_STATE,
+				  enpu_read32(edev, ENPU_REG_QUEUE_STATUS(queue->id)));
+		if (state == ENPU_QUEUE_STATE_IDLE || state == ENPU_QUEUE_STATE_ACTIVE) {
+			atomic_inc(&edev->stats.lost_doorbells);
+			enpu_write32(edev, ENPU_REG_QUEUE_KICK(queue->id), 1);
+		}
+	}
+}
+
+static void enpu_tdr_hang(struct enpu_engine *engine, struct enpu_queue *queue, u64 still_ns)
+{
+	struct enpu_device *edev = engine->edev;
+
+	drm_notice(&edev->drm, "%s hangs: no progress of queue %u (context %u), fence %llu for %llu ms at packet +%#x\n",
+		   engine->name, queue->id, queue->ctx->id, engine->watch.fence,
+		   still_ns / NSEC_PER_MSEC,
+		   enpu_read32(edev, ENPU_REG_ENGINE_PACKET(engine->index)));
+	atomic_inc(&edev->stats.hangs);
+	queue->blame = -ETIMEDOUT;
+	engine->watch.queue = U32_MAX;
+	enpu_engine_reset_locked(engine, queue);
+}
+
+static void enpu_tdr_look(struct enpu_engine *engine)
+{
+	struct enpu_device *edev = engine->edev;
+	struct enpu_queue *queue;
+	u64 still;
+
+	if (enpu_device_gone(edev)) {
+		enpu_device_reset_locked(edev);
+		return;
+	}
+	enpu_errors_drain(edev);
+	still = enpu_tdr_watch(engine);
+	if (engine->watch.queue == U32_MAX) {
+		if (still)
+			enpu_tdr_kick_idle(engine);
+		return;
+	}
+	/* The number comes from the device. */
+	queue = engine->watch.queue < ENPU_MAX_QUEUES ? edev->queues[engine->watch.queue] : NULL;
+	if (!queue || queue->engine != engine)
+		return;
+	if (still >= (u64)queue->ctx->timeout_ms * NSEC_PER_MSEC)
+		enpu_tdr_hang(engine, queue, still);
+}
+
+/* Called by the scheduler while the oldest job of the engine is not finished. Process context, in the recovery queue. */
+void enpu_tdr_tick(struct enpu_engine *engine)
+{
+	struct enpu_device *edev = engine->edev;
+	int idx;
+
+	if (!drm_dev_enter(&edev->drm, &idx))
+		return;
+	/* What is found here was finished, but its interrupt has not come within the tick. */
+	if (enpu_engine_harvest(engine)) {
+		atomic_inc(&edev->stats.lost_interrupts);
+	} else {
+		mutex_lock(&edev->hw_lock);
+		if (edev->running)
+			enpu_tdr_look(engine);
+		mutex_unlock(&edev->hw_lock);
+	}
+	drm_dev_exit(idx);
+}

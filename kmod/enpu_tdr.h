@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Hang detection.
+ */
+#ifndef ENPU_TDR_H
+#define ENPU_TDR_H
+
+struct enpu_engine;
+
+void enpu_tdr_tick(struct enpu_engine *engine);
+
+#endif

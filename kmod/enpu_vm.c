@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Address spaces: VAs come from user space; overlap, range and rights are checked here, page tables follow eagerly.
+ */
+#include <linux/dma-resv.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_utils.h>
+
+#include "enpu_bo.h"
+#include "enpu_drv.h"
+#include "enpu_mmu.h"
+#include "enpu_pte.h"
+#include "enpu_reset.h"
+#include "enpu_trace.h"
+#include "enpu_vm.h"
+
+static void enpu_resv_free(struct drm_gem_object *obj)
+{
+	drm_gem_object_release(obj);
+	kfree(obj);
+}
+
+static const struct drm_gem_object_funcs enpu_resv_funcs = {
+	.free = enpu_resv_free,
+};
+
+/* An object that is nothing but a reservation. */
+static struct drm_gem_object *enpu_resv_create(struct drm_device *drm)
+{
+	struct drm_gem_object *obj = kzalloc(sizeof(*obj), GFP_KERNEL);
+
+	if (obj) {
+		obj->funcs = &enpu_resv_funcs;
+		drm_gem_private_object_init(drm, obj, PAGE_SIZE);
+	}
+	return obj;
+}
+
+struct enpu_vm *enpu_vm_create(struct enpu_device *edev)
+{
+	struct enpu_vm *vm = kzalloc(sizeof(*vm), GFP_KERNEL);
+
+	if (!vm)
+		return ERR_PTR(-ENOMEM);
+	vm->resv_obj = enpu_resv_create(&edev->drm);
+	if (!vm->resv_obj)
+		goto free_vm;
+	vm->root = enpu_pt_create_root(edev);
+	if (!vm->root)
+		goto put_resv;
+	kref_init(&vm->ref);
+	mutex_init(&vm->lock);
+	vm->edev = edev;
+	vm->as_id = ENPU_AS_NONE;
+	drm_mm_init(&vm->mappings, ENPU_VA_START, ENPU_VA_END - ENPU_VA_START);
+	return vm;
+
+put_resv:
+	drm_gem_object_put(vm->resv_obj);
+free_vm:
+	kfree(vm);
+	return ERR_PTR(-ENOMEM);
+}
+
+struct enpu_vm *enpu_vm_get(struct enpu_vm *vm)
+{
+	kref_get(&vm->ref);
+	return vm;
+}
+
+/* Tells the hardware about the root table; under hw_lock, while the device runs. */
+void enpu_vm_program(struct enpu_vm *vm)
+{
+	enpu_write64(vm->edev, ENPU_REG_AS_ROOT(vm->as_id),
+		     (vm->root->bus & ENPU_AS_ROOT_ADDR) | ENPU_AS_ROOT_VALID);
+}
+
+/* Gives the VM its number in hardware, at the first need. -ENOSPC when none is left, -ENODEV, -EIO. */
+int enpu_vm_activate(struct enpu_vm *vm)
+{
+	struct enpu_device *edev = vm->edev;
+	int ret = 0, idx;
+	u32 id;
+
+	if (READ_ONCE(vm->as_id) != ENPU_AS_NONE)
+		return 0;
+	if (!drm_dev_enter(&edev->drm, &idx))
+		return -ENODEV;
+	mutex_lock(&edev->hw_lock);
+	if (vm->as_id != ENPU_AS_NONE)
+		goto unlock;
+	for (id = 0; id < edev->num_as && edev->vms[id]; id++)
+		;
+	if (id == edev->num_as) {
+		ret = -ENOSPC;
+	} else if (!edev->running) {
+		ret = -EIO;
+	} else {
+		edev->vms[id] = vm;
+		WRITE_ONCE(vm->as_id, id);
+		enpu_write32(edev, ENPU_REG_AS_CTRL(id), ENPU_AS_CTRL_CLEAR);
+		enpu_vm_program(vm);
+	}
+unlock:
+	mutex_unlock(&edev->hw_lock);
+	drm_dev_exit(idx);
+	return ret;
+}
+
+/* Makes sure that the device uses nothing that is no longer in the page tables, by force if need be. */
+static void enpu_vm_invalidate(struct enpu_vm *vm)
+{
+	struct enpu_device *edev = vm->edev;
+	int idx;
+
+	if (vm->as_id == ENPU_AS_NONE || !drm_dev_enter(&edev->drm, &idx))
+		return;
+	if (enpu_tlb_invalidate(edev, vm->as_id)) {
+		drm_err(&edev->drm, "TLB invalidation of address space %u does not end\n", vm->as_id);
+		guard(mutex)(&edev->hw_lock);
+		enpu_device_reset_locked(edev);
+	}
+	drm_dev_exit(idx);
+}
+
+static void enpu_vm_deactivate(struct enpu_vm *vm)
+{
+	struct enpu_device *edev = vm->edev;
+	int idx;
+
+	if (vm->as_id == ENPU_AS_NONE)
+		return;
+	mutex_lock(&edev->hw_lock);
+	if (drm_dev_enter(&edev->drm, &idx)) {
+		if (edev->running)
+			enpu_write64(edev, ENPU_REG_AS_ROOT(vm->as_id), 0);
+		if (enpu_tlb_invalidate(edev, vm->as_id)) {
+			drm_err(&edev->drm, "TLB invalidation of address space %u does not end\n",
+				vm->as_id);
+			enpu_device_reset_locked(edev);
+		}
+		drm_dev_exit(idx);
+	}
+	/* Not before: the next owner of the number must not meet old translations. */
+	edev->vms[vm->as_id] = NULL;
+	mutex_unlock(&edev->hw_lock);
+}
+
+static void enpu_mapping_free(struct enpu_mapping *map)
+{
+	drm_mm_remove_node(&map->node);
+	enpu_bo_put(map->bo);
+	kfree(map);
+}
+
+static void enpu_vm_release(struct kref *ref)
+{
+	struct enpu_vm *vm = container_of(ref, struct enpu_vm, ref);
+	struct drm_mm_node *node, *next;
+
+	enpu_vm_deactivate(vm);
+	drm_mm_for_each_node_safe(node, next, &vm->mappings)
+		enpu_mapping_free(container_of(node, struct enpu_mapping, node));
+	drm_mm_takedown(&vm->mappings);
+	enpu_pt_destroy(vm->edev, vm->root);
+	drm_gem_object_put(vm->resv_obj);
+	mutex_destroy(&vm->lock);
+	kfree(vm);
+}
+
+void enpu_vm_put(struct enpu_vm *vm)
+{
+	kref_put(&vm->ref, enpu_vm_release);
+}
+
+/* Writes the page-table entries of a part of a BO that lies in several pieces. */
+static int enpu_vm_map_sgt(struct enpu_vm *vm, struct enpu_mapping *map, u64 flags)
+{
+	struct sg_table *sgt = enpu_bo_sgt(map->bo);
+	u64 va = map->node.start, left = map->node.size, skip = map->offset;
+	struct scatterlist *sg;
+	int i, ret;
+
+	if (IS_ERR(sgt))
+		return PTR_ERR(sgt);
+	for_each_sgtable_dma_sg(sgt, sg, i) {
+		u64 addr = sg_dma_address(sg), bytes = sg_dma_len(sg);
+
+		if (skip >= bytes) {
+			skip -= bytes;
+			continue;
+		}
+		addr += skip;
+		bytes = min(bytes - skip, left);
+		skip = 0;
+		/* A foreign exporter may have pieces that our pages cannot describe. */
+		if (!IS_ALIGNED(addr | bytes, ENPU_PAGE_SIZE) || addr & ~ENPU_PTE_ADDR)
+			return -EINVAL;
+		ret = enpu_pt_map(vm->edev, vm->root, va, addr, bytes, flags);
+		if (ret)
+			return ret;
+		va += bytes;
+		left -= bytes;
+		if (!left)
+			return 0;
+	}
+	return -EINVAL;
+}
+
+static int enpu_vm_write_ptes(struct enpu_vm *vm, struct enpu_mapping *map)
+{
+	struct enpu_bo *bo = map->bo;
+	u64 flags = 0;
+
+	if (map->flags & DRM_ENPU_MAP_READ)
+		flags |= ENPU_PTE_READ;
+	if (map->flags & DRM_ENPU_MAP_WRITE)
+		flags |= ENPU_PTE_WRITE;
+	if (bo->kind == ENPU_BO_LOCAL)
+		return enpu_pt_map(vm->edev, vm->root, map->node.start, bo->node.start + map->offset,
+				   map->node.size, flags | ENPU_PTE_LOCAL);
+	return enpu_vm_map_sgt(vm, map, flags);
+}
+
+static int enpu_vm_insert(struct enpu_vm *vm, struct enpu_mapping *map)
+{
+	LIST_HEAD(emptied);
+	int ret;
+
+	ret = drm_mm_reserve_node(&vm->mappings, &map->node);
+	if (ret)
+		return ret == -ENOSPC ? -EEXIST : ret;
+	ret = enpu_vm_write_ptes(vm, map);
+	/* All entries are in memory before a job that uses them can be. */
+	dma_wmb();
+	if (ret) {
+		enpu_pt_clear(vm->root, map->node.start, map->node.size, &emptied);
+		enpu_vm_invalidate(vm);
+		enpu_pt_free_list(vm->edev, &emptied);
+		drm_mm_remove_node(&map->node);
+	}
+	return ret;
+}
+
+static int enpu_vm_map_check(const struct drm_enpu_vm_map *args, struct enpu_bo *bo)
+{
+	if (!args->flags || args->flags & ~(DRM_ENPU_MAP_READ | DRM_ENPU_MAP_WRITE))
+		return -EINVAL;
+	if (!enpu_va_range_valid(args->va, args->size) ||
+	    !enpu_sub_range_valid(args->bo_offset, args->size, enpu_bo_gem(bo)->size))
+		return -EINVAL;
+	if (bo->read_only && args->flags & DRM_ENPU_MAP_WRITE)
+		return -EACCES;
+	return 0;
+}
+
+int enpu_vm_map_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct enpu_vm *vm = to_enpu_file(file)->vm;
+	struct drm_enpu_vm_map *args = data;
+	struct enpu_mapping *map;
+	struct enpu_bo *bo;
+	int ret;
+
+	bo = enpu_bo_lookup(file, args->handle);
+	if (!bo)
+		return -ENOENT;
+	ret = enpu_vm_map_check(args, bo) ?: enpu_vm_activate(vm);
+	if (ret)
+		goto put_bo;
+	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	if (!map) {
+		ret = -ENOMEM;
+		goto put_bo;
+	}
+	map->node.start = args->va;
+	map->node.size = args->size;
+	map->bo = bo;
+	map->offset = args->bo_offset;
+	map->flags = args->flags;
+
+	scoped_guard(mutex, &vm->lock)
+		ret = enpu_vm_insert(vm, map);
+	if (!ret) {
+		trace_enpu_vm_map(vm->as_id, args->va, args->size, args->handle, args->flags);
+		return 0;
+	}
+	kfree(map);
+put_bo:
+	enpu_bo_put(bo);
+	return ret;
+}
+
+/* Is [va, va + size) made of whole mappings without a hole? */
+static bool enpu_vm_range_whole(struct enpu_vm *vm, u64 va, u64 size)
+{
+	u64 next = va, end = va + size;
+	struct drm_mm_node *node;
+
+	drm_mm_for_each_node_in_range(node, &vm->mappings, va, end) {
+		if (node->start != next)
+			return false;
+		next = node->start + node->size;
+	}
+	return next == end;
+}
+
+static void enpu_vm_remove(struct enpu_vm *vm, u64 va, u64 size)
+{
+	struct drm_mm_node *node, *next;
+	LIST_HEAD(emptied);
+	LIST_HEAD(gone);
+
+	enpu_pt_clear(vm->root, va, size, &emptied);
+	dma_wmb();
+	enpu_vm_invalidate(vm);
+	enpu_pt_free_list(vm->edev, &emptied);
+
+	for (node = __drm_mm_interval_first(&vm->mappings, va, va + size - 1);
+	     drm_mm_node_allocated(node) && node->start < va + size; node = next) {
+		next = list_next_entry(node, node_list);
+		enpu_mapping_free(container_of(node, struct enpu_mapping, node));
+	}
+}
+
+int enpu_vm_unmap_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct enpu_vm *vm = to_enpu_file(file)->vm;
+	struct drm_enpu_vm_unmap *args = data;
+	long ret;
+
+	if (args->pad || !enpu_va_range_valid(args->va, args->size))
+		return -EINVAL;
+	scoped_guard(mutex, &vm->lock)
+		if (!enpu_vm_range_whole(vm, args->va, args->size))
+			return -EINVAL;
+
+	ret = dma_resv_wait_timeout(vm->resv_obj->resv, DMA_RESV_USAGE_BOOKKEEP, true,
+				    drm_timeout_abs_to_jiffies(args->timeout_ns));
+	if (!ret)
+		return -ETIME;
+	if (ret < 0)
+		return ret;
+
+	/* Another thread may have been here while we slept. */
+	guard(mutex)(&vm->lock);
+	if (!enpu_vm_range_whole(vm, args->va, args->size))
+		return -EINVAL;
+	enpu_vm_remove(vm, args->va, args->size);
+	trace_enpu_vm_unmap(vm->as_id, args->va, args->size);
+	return 0;
+}

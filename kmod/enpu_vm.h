@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The address space of an open file.
+ */
+#ifndef ENPU_VM_H
+#define ENPU_VM_H
+
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_mm.h>
+
+struct enpu_bo;
+struct enpu_device;
+struct enpu_pt;
+
+#define ENPU_AS_NONE	U32_MAX
+
+/**
+ * struct enpu_vm - an address space
+ * @ref: the file and each context hold one
+ * @edev: device
+ * @lock: protects @mappings, @root and the page tables; outside hw_lock
+ * @mappings: struct enpu_mapping by VA
+ * @root: root table
+ * @as_id: number in hardware, ENPU_AS_NONE until the first map or context; under hw_lock
+ * @resv_obj: its reservation holds the fence of every job, and is that of the private BOs
+ * @local_bytes: BOs of this file in local memory
+ * @host_bytes: other BOs of this file
+ * @engine_ns: time on compute ([0]) and copy ([1]) engines
+ */
+struct enpu_vm {
+	struct kref ref;
+	struct enpu_device *edev;
+	struct mutex lock; /* see above */
+	struct drm_mm mappings;
+	struct enpu_pt *root;
+	u32 as_id;
+	struct drm_gem_object *resv_obj;
+	atomic64_t local_bytes;
+	atomic64_t host_bytes;
+	atomic64_t engine_ns[2];
+};
+
+/**
+ * struct enpu_mapping - a range of a BO at a VA
+ * @node: VA range
+ * @bo: holds a reference
+ * @offset: in the BO
+ * @flags: DRM_ENPU_MAP_*
+ */
+struct enpu_mapping {
+	struct drm_mm_node node;
+	struct enpu_bo *bo;
+	u64 offset;
+	u32 flags;
+};
+
+struct enpu_vm *enpu_vm_create(struct enpu_device *edev);
+struct enpu_vm *enpu_vm_get(struct enpu_vm *vm);
+void enpu_vm_put(struct enpu_vm *vm);
+int enpu_vm_activate(struct enpu_vm *vm);
+void enpu_vm_program(struct enpu_vm *vm);
+
+int enpu_vm_map_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+int enpu_vm_unmap_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
+
+#endif
