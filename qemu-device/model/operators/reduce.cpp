@@ -127,9 +127,13 @@ Outcome run_reduce(const Call& call) {
     const auto& params = call.packet.params.reduce;
     const Reduction r{call.progress, view_of(call.operands[0]), view_of(call.operands[1]),
                       params.axes};
-    if (params.function == ENPU_REDUCE_LOG_SUM_EXP) {
+    if (params.function == ENPU_REDUCE_LOG_SUM_EXP && is_float(r.x.dtype)) {
         return r.run<LogSumExp, float>(
             [](const auto& state) { return static_cast<float>(state.log_sum()); });
+    }
+    if (params.function == ENPU_REDUCE_LOG_SUM_EXP) {
+        return r.run<LogSumExp, int64_t>(
+            [](const auto& state) { return saturate_i64(state.log_sum()); });
     }
     return is_float(r.x.dtype) ? reduce_float(params.function, r)
                                : reduce_integer(params.function, r);

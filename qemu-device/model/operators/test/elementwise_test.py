@@ -3,9 +3,23 @@
 import sys
 
 import cases_elementwise
-from harness import Cases, open_device
+import cases_reduction
+import cases_shape
+from harness import OPERATOR, Cases, open_device
+
+DENSE = ("PACK", "CONV2D", "CONV_TRANSPOSE2D", "MATMUL", "POOL")
+
+
+def coverage(device):
+    """Every dtype that the capability registers give an operator has been run above."""
+    claimed = {(name, dtype) for name, o in OPERATOR.items() if name not in DENSE for dtype in o["dtypes"]}
+    missing = sorted(claimed - device.pairs)
+    assert not missing, f"never run: {missing}"
+
 
 if __name__ == "__main__":
     device, cases = open_device(), Cases()
-    cases_elementwise.add(cases, device)
+    for module in (cases_elementwise, cases_reduction, cases_shape):
+        module.add(cases, device)
+    cases.case(coverage, device)
     sys.exit(cases.main())

@@ -33,9 +33,9 @@ def empty(storage, shape, layout, fill=0):
     if layout == "transposed":
         return np.full(shape[::-1], fill, storage).transpose(range(rank)[::-1])
     if layout == "reversed":
-        return np.full(shape, fill, storage)[tuple(slice(None, None, -1) for _ in shape)]
+        return np.full(shape, fill, storage)[(..., *(slice(None, None, -1) for _ in shape))]
     if layout == "gaps":
-        return np.full(tuple(2 * n for n in shape), fill, storage)[tuple(slice(None, None, 2) for _ in shape)]
+        return np.full(tuple(2 * n for n in shape), fill, storage)[(..., *(slice(None, None, 2) for _ in shape))]
     return np.full(shape, fill, storage)
 
 
