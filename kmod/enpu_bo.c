@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Buffer objects: creation, information, waiting, accounting. Kinds with files of their own: enpu_local.c, enpu_userptr.c, enpu_prime.c.
+ * Buffer objects: creation, information, waiting, accounting. Kinds with files of their own:
+ * enpu_local.c, enpu_userptr.c, enpu_prime.c.
  */
 #include <linux/dma-resv.h>
 #include <drm/drm_gem.h>
@@ -12,7 +13,7 @@
 #include "enpu_vm.h"
 
 /* More would overflow page counts of the helpers long before memory ends. */
-#define ENPU_BO_MAX_BYTES	(1ull << 40)
+#define ENPU_BO_MAX_BYTES	BIT_ULL(40)
 
 static void enpu_bo_free(struct drm_gem_object *obj)
 {
@@ -77,7 +78,9 @@ void enpu_bo_put(struct enpu_bo *bo)
 	drm_gem_object_put(enpu_bo_gem(bo));
 }
 
-/* DMA addresses of a BO that is not local; made at the first call, kept until it is freed. Sleeps. */
+/*
+ * DMA addresses of a BO that is not local; made at the first call, kept until it is freed. Sleeps.
+ */
 struct sg_table *enpu_bo_sgt(struct enpu_bo *bo)
 {
 	if (bo->kind == ENPU_BO_USERPTR)

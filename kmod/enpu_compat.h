@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One face for the kernel API from 6.12 on. What the kernel at hand has was found by compiling (features/), not by its version.
+ * One face for the kernel API from 6.12 on. What the kernel at hand has was found by compiling
+ * (features/), not by its version.
  */
 #ifndef ENPU_COMPAT_H
 #define ENPU_COMPAT_H
@@ -46,8 +47,9 @@ static inline int enpu_sched_job_init(struct drm_sched_job *job, struct drm_sche
 }
 
 /*
- * The answer of timedout_job() when nothing hangs. Where the scheduler has no such answer, it has taken the job off its list for good, so
- * it is put back; its completion may have come meanwhile, so the scheduler is told to look again.
+ * The answer of timedout_job() when nothing hangs. Where the scheduler has no such answer, it has
+ * taken the job off its list for good, so it is put back; its completion may have come meanwhile,
+ * so the scheduler is told to look again.
  */
 static inline enum drm_gpu_sched_stat enpu_sched_no_hang(struct drm_sched_job *job)
 {

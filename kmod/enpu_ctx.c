@@ -86,7 +86,10 @@ static enum drm_sched_priority enpu_sched_priority(u32 priority)
 	}
 }
 
-/* Makes the entity and the hardware queue of an engine; under submit_lock. -ENOSPC, -ENOMEM, -ENODEV, -EIO. */
+/*
+ * Makes the entity and the hardware queue of an engine; under submit_lock. -ENOSPC, -ENOMEM,
+ * -ENODEV, -EIO.
+ */
 int enpu_ctx_prepare_engine(struct enpu_ctx *ctx, u32 index)
 {
 	struct enpu_ctx_engine *slot = &ctx->engines[index];
@@ -113,8 +116,8 @@ int enpu_ctx_prepare_engine(struct enpu_ctx *ctx, u32 index)
 }
 
 /*
- * Ends a context that no id leads to any more: what waits in the scheduler is dropped, what is in the hardware stops at the next packet
- * (or is reset), and the fences of all signal.
+ * Ends a context that no id leads to any more: what waits in the scheduler is dropped, what is in
+ * the hardware stops at the next packet (or is reset), and the fences of all signal.
  */
 static void enpu_ctx_close(struct enpu_ctx *ctx)
 {
@@ -128,7 +131,10 @@ static void enpu_ctx_close(struct enpu_ctx *ctx)
 
 		if (!slot->ready)
 			continue;
-		/* Does not wait for jobs: those that are queued are killed, and freed once their dependencies have signalled. */
+		/*
+		 * Does not wait for jobs: those that are queued are killed, and freed once their
+		 * dependencies have signalled.
+		 */
 		drm_sched_entity_fini(&slot->entity);
 		enpu_queue_destroy(slot->queue);
 		slot->queue = NULL;

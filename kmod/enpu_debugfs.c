@@ -70,7 +70,10 @@ static int enpu_queues_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-/* A VM is freed only after it left the table, under hw_lock; its mappings need its own lock, which is outside ours. */
+/*
+ * A VM is freed only after it left the table, under hw_lock; its mappings need its own lock, which
+ * is outside ours.
+ */
 static struct enpu_vm *enpu_debugfs_vm(struct enpu_device *edev, u32 as_id)
 {
 	struct enpu_vm *vm;

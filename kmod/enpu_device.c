@@ -25,8 +25,8 @@ static int enpu_identify(struct enpu_device *edev)
 	u32 id = enpu_read32(edev, ENPU_REG_ID);
 
 	if (id != ENPU_MAGIC)
-		return dev_err_probe(edev->drm.dev, -ENODEV, "ID register reads %#x, expected %#x\n",
-				     id, ENPU_MAGIC);
+		return dev_err_probe(edev->drm.dev, -ENODEV,
+				     "ID register reads %#x, expected %#x\n", id, ENPU_MAGIC);
 
 	edev->hw_version = enpu_read32(edev, ENPU_REG_VERSION);
 	if (FIELD_GET(ENPU_VERSION_MAJOR, edev->hw_version) != ENPU_HW_VERSION_MAJOR)
@@ -64,7 +64,8 @@ static int enpu_read_caps(struct enpu_device *edev)
 	    FIELD_GET(ENPU_CAP_MISC_VA_BITS, misc) < ENPU_VA_BITS ||
 	    FIELD_GET(ENPU_CAP_MISC_VECTORS, misc) < edev->num_engines + 1)
 		return dev_err_probe(edev->drm.dev, -ENODEV,
-				     "ring, address width or vectors too small (CAP_MISC %#x)\n", misc);
+				     "ring, address width or vectors too small (CAP_MISC %#x)\n",
+				     misc);
 	return 0;
 }
 
@@ -82,8 +83,8 @@ static int enpu_map_bars(struct enpu_device *edev)
 
 	for (i = 0; i < ARRAY_SIZE(need); i++) {
 		if (pci_resource_len(pdev, need[i].bar) < need[i].size)
-			return dev_err_probe(&pdev->dev, -ENODEV, "BAR %d: %#llx bytes, needs %#llx\n",
-					     need[i].bar,
+			return dev_err_probe(&pdev->dev, -ENODEV,
+					     "BAR %d: %#llx bytes, needs %#llx\n", need[i].bar,
 					     (u64)pci_resource_len(pdev, need[i].bar),
 					     (u64)need[i].size);
 	}
@@ -110,7 +111,10 @@ static int enpu_set_dma_mask(struct enpu_device *edev)
 	return 0;
 }
 
-/* Resets the device to its power-on state; when it returns 0, no worker of it touches memory. Needs hw_lock or exclusive access. */
+/*
+ * Resets the device to its power-on state; when it returns 0, no worker of it touches memory.
+ * Needs hw_lock or exclusive access.
+ */
 int enpu_hw_reset(struct enpu_device *edev)
 {
 	u32 status;
@@ -141,8 +145,9 @@ void enpu_hw_disable(struct enpu_device *edev)
 }
 
 /*
- * Returns once no engine uses an old translation of the address space, accesses in flight included. -ETIMEDOUT means that the device
- * may still reach what was unmapped: the caller must reset it. Sleeps.
+ * Returns once no engine uses an old translation of the address space, accesses in flight included.
+ * -ETIMEDOUT means that the device may still reach what was unmapped: the caller must reset it.
+ * Sleeps.
  */
 int enpu_tlb_invalidate(struct enpu_device *edev, u32 as_id)
 {

@@ -20,9 +20,12 @@
 struct enpu_queue;
 struct enpu_vm;
 
-/* Jobs that the scheduler may hand to an engine at once; a ring has as many entries, so that it can never be full. */
+/*
+ * Jobs that the scheduler may hand to an engine at once; a ring has as many entries, so that it
+ * can never be full.
+ */
 #define ENPU_RING_LOG2		7
-#define ENPU_RING_ENTRIES	(1u << ENPU_RING_LOG2)
+#define ENPU_RING_ENTRIES	BIT(ENPU_RING_LOG2)
 /* How often a busy engine is looked at. */
 #define ENPU_TICK_MS		250
 #define ENPU_DEFAULT_TIMEOUT_MS	10000
@@ -45,7 +48,7 @@ struct enpu_engine {
 	bool is_copy;
 	char name[24];
 	struct drm_gpu_scheduler sched;
-	spinlock_t lock;
+	spinlock_t lock; /* see above */
 	struct list_head queues;
 	struct {
 		u32 queue;
@@ -75,10 +78,12 @@ struct enpu_engine {
  * @num_compute: compute cores, the first engines
  * @num_engines: all engines
  * @engines: they
- * @hw_lock: serialises the queue, address-space and control registers, the error FIFO and resets; protects @queues, @vms, @running
+ * @hw_lock: serialises the queue, address-space and control registers, the error FIFO and resets;
+ *   protects @queues, @vms, @running
  * @queues: hardware queues by number
  * @vms: address spaces by number
- * @running: the hardware is programmed; false while suspended, wedged or away: objects then change in memory only
+ * @running: the hardware is programmed; false while suspended, wedged or away: objects then change
+ *   in memory only
  * @tlb_lock: serialises TLB invalidations; inside @hw_lock
  * @wedged: given up; every ioctl fails
  * @recovery_wq: ordered: scheduler ticks, errors and requested resets

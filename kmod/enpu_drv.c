@@ -8,6 +8,7 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_gem_shmem_helper.h>
 #include <drm/drm_ioctl.h>
+#include <drm/drm_print.h>
 
 #include "enpu_bo.h"
 #include "enpu_ctx.h"
@@ -64,7 +65,10 @@ static const struct drm_ioctl_desc enpu_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(ENPU_QUEUE_WAIT, enpu_no_user_queues, 0),
 };
 
-/* What a wedged device answers to the ioctls of this driver; those of the DRM core still free and wait. */
+/*
+ * What a wedged device answers to the ioctls of this driver; those of the DRM core still free and
+ * wait.
+ */
 static bool enpu_ioctl_refused(struct file *filp, unsigned int cmd)
 {
 	struct drm_file *file = filp->private_data;
@@ -135,7 +139,10 @@ static int enpu_start(struct enpu_device *edev)
 	return 0;
 }
 
-/* No interrupt, no recovery and no access of the device to memory after this. The function may be gone already. */
+/*
+ * No interrupt, no recovery and no access of the device to memory after this. The function may be
+ * gone already.
+ */
 static void enpu_stop(struct enpu_device *edev)
 {
 	scoped_guard(mutex, &edev->hw_lock) {

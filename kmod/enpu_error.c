@@ -61,7 +61,10 @@ static void enpu_error_handle(struct enpu_device *edev, const struct enpu_error_
 	enpu_error_fail_job(edev, record);
 }
 
-/* Handles what the FIFO holds now. Bounded, so that a device which never runs dry does not keep us. Under hw_lock, while the device runs. */
+/*
+ * Handles what the FIFO holds now. Bounded, so that a device which never runs dry does not keep
+ * us. Under hw_lock, while the device runs.
+ */
 void enpu_errors_drain(struct enpu_device *edev)
 {
 	struct enpu_error_record record;
@@ -78,7 +81,10 @@ void enpu_errors_drain(struct enpu_device *edev)
 	queue_work(edev->recovery_wq, &edev->error_work);
 }
 
-/* A queue can be faulted though its record found the FIFO full. Under hw_lock, while the device runs. */
+/*
+ * A queue can be faulted though its record found the FIFO full. Under hw_lock, while the device
+ * runs.
+ */
 void enpu_queue_check_faulted(struct enpu_queue *queue)
 {
 	u32 status;
@@ -94,7 +100,10 @@ void enpu_queue_check_faulted(struct enpu_queue *queue)
 	enpu_queue_fail_head(queue, queue->done + 1, error, NULL);
 }
 
-/* After a record was handled, a queue may have a dead context, or be faulted with jobs that shall run. */
+/*
+ * After a record was handled, a queue may have a dead context, or be faulted with jobs that shall
+ * run.
+ */
 static void enpu_queue_settle(struct enpu_queue *queue)
 {
 	u32 status;

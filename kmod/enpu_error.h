@@ -13,7 +13,10 @@
 struct enpu_device;
 struct enpu_queue;
 
-/* The errno of the context status record for a job that ended with this enum enpu_status. Also built by KUnit. */
+/*
+ * The errno of the context status record for a job that ended with this enum enpu_status. Also
+ * built by KUnit.
+ */
 static inline int enpu_status_errno(u32 status)
 {
 	switch (status) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /proc/PID/fdinfo: the keys of Documentation/gpu/drm-usage-stats.rst, so that common tools show the NPU.
+ * /proc/PID/fdinfo: the keys of Documentation/gpu/drm-usage-stats.rst, so that common tools show
+ * the NPU.
  */
 #include <drm/drm_print.h>
 

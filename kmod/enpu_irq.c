@@ -39,7 +39,7 @@ int enpu_irq_init(struct enpu_device *edev)
 
 	ret = pci_alloc_irq_vectors(pdev, count, count, PCI_IRQ_MSIX);
 	if (ret < 0)
-		return dev_err_probe(&pdev->dev, ret, "%u MSI-X vectors are not to be had\n", count);
+		return dev_err_probe(&pdev->dev, ret, "no %u MSI-X vectors\n", count);
 
 	ret = pci_request_irq(pdev, 0, enpu_error_irq, NULL, edev, "enpu-error");
 	if (ret)

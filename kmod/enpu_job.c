@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Life of a job: made by submit, run by the scheduler, ended by the hardware or by whoever cancels it.
+ * Life of a job: made by submit, run by the scheduler, ended by the hardware or by whoever cancels
+ * it.
  */
 #include <linux/slab.h>
 #include <drm/drm_drv.h>

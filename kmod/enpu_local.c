@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Device-local memory: blocks of BAR 4. Nothing is evicted: full is -ENOSPC, and the runtime decides.
+ * Device-local memory: blocks of BAR 4. Nothing is evicted: full is -ENOSPC, and the runtime
+ * decides.
  */
 #include <linux/io.h>
 #include <linux/pci.h>
@@ -25,7 +26,8 @@ int enpu_local_init(struct enpu_device *edev)
 	edev->local_bytes = enpu_read64(edev, ENPU_REG_LOCAL_MEM_SIZE);
 	if (!edev->local_bytes || edev->local_bytes > bar ||
 	    !IS_ALIGNED(edev->local_bytes, ENPU_LARGE_PAGE_SIZE))
-		return dev_err_probe(&pdev->dev, -ENODEV, "%#llx bytes of local memory in a BAR of %#llx\n",
+		return dev_err_probe(&pdev->dev, -ENODEV,
+				     "%#llx bytes of local memory in a BAR of %#llx\n",
 				     edev->local_bytes, bar);
 	edev->local_phys = pci_resource_start(pdev, ENPU_BAR_LOCAL);
 	edev->local_io = devm_ioremap_wc(&pdev->dev, edev->local_phys, edev->local_bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Page tables: four levels, leaves of 4 KiB and 2 MiB. The caller serialises the calls for one root and invalidates the TLB.
+ * Page tables: four levels, leaves of 4 KiB and 2 MiB. The caller serialises the calls for one root
+ * and invalidates the TLB.
  */
 #include <linux/dmapool.h>
 #include <linux/slab.h>
@@ -67,8 +68,9 @@ static struct enpu_pt *enpu_pt_walk(struct enpu_device *edev, struct enpu_pt *pt
 }
 
 /*
- * A 2 MiB slot of level 1 that still has an (empty or not) table below cannot take a leaf. VM_UNMAP takes emptied tables away, so this is
- * the case only where 4 KiB pages are mapped, and then the range would overlap; it is checked all the same.
+ * A 2 MiB slot of level 1 that still has an (empty or not) table below cannot take a leaf. VM_UNMAP
+ * takes emptied tables away, so this is the case only where 4 KiB pages are mapped, and then the
+ * range would overlap; it is checked all the same.
  */
 static bool enpu_pt_slot_free(struct enpu_pt *pt, unsigned int index)
 {
@@ -76,8 +78,8 @@ static bool enpu_pt_slot_free(struct enpu_pt *pt, unsigned int index)
 }
 
 /*
- * Maps contiguous memory at a VA. Nothing there may be mapped. On failure the caller clears the whole range. @flags: ENPU_PTE_READ, _WRITE,
- * _LOCAL.
+ * Maps contiguous memory at a VA. Nothing there may be mapped. On failure the caller clears the
+ * whole range. @flags: ENPU_PTE_READ, _WRITE, _LOCAL.
  */
 int enpu_pt_map(struct enpu_device *edev, struct enpu_pt *root, u64 va, u64 addr, u64 size,
 		u64 flags)
@@ -101,7 +103,10 @@ int enpu_pt_map(struct enpu_device *edev, struct enpu_pt *root, u64 va, u64 addr
 	return 0;
 }
 
-/* Unlinks a table without entries, and those above that become empty by it; the device may walk them until the TLB is invalidated. */
+/*
+ * Unlinks a table without entries, and those above that become empty by it; the device may walk
+ * them until the TLB is invalidated.
+ */
 static void enpu_pt_prune(struct enpu_pt *pt, struct list_head *emptied)
 {
 	while (pt->parent && !pt->used) {
@@ -115,7 +120,10 @@ static void enpu_pt_prune(struct enpu_pt *pt, struct list_head *emptied)
 	}
 }
 
-/* Clears [va, va + size), made of whole leaves or partly of nothing. Emptied tables go to the list, to be freed after the invalidation. */
+/*
+ * Clears [va, va + size), made of whole leaves or partly of nothing. Emptied tables go to the
+ * list, to be freed after the invalidation.
+ */
 void enpu_pt_clear(struct enpu_pt *root, u64 va, u64 size, struct list_head *emptied)
 {
 	u64 end = va + size;
@@ -150,7 +158,10 @@ void enpu_pt_free_list(struct enpu_device *edev, struct list_head *emptied)
 	INIT_LIST_HEAD(emptied);
 }
 
-/* Frees a table and all below (three levels of recursion at most). The device must not use it any more. */
+/*
+ * Frees a table and all below (three levels of recursion at most). The device must not use it any
+ * more.
+ */
 void enpu_pt_destroy(struct enpu_device *edev, struct enpu_pt *pt)
 {
 	unsigned int i;

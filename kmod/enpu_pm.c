@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * System sleep and resets of the function by the bus: the queues are brought to rest, and go on where they were.
+ * System sleep and resets of the function by the bus: the queues are brought to rest, and go on
+ * where they were.
  */
 #include <linux/pci.h>
 #include <linux/pm.h>
@@ -53,7 +54,10 @@ static void enpu_reset_prepare(struct pci_dev *pdev)
 	enpu_quiesce(to_enpu_device((struct drm_device *)pci_get_drvdata(pdev)));
 }
 
-/* A reset by the bus is the way out of the wedged state for those who come; what failed meanwhile stays failed. */
+/*
+ * A reset by the bus is the way out of the wedged state for those who come; what failed meanwhile
+ * stays failed.
+ */
 static void enpu_reset_done(struct pci_dev *pdev)
 {
 	struct enpu_device *edev = to_enpu_device((struct drm_device *)pci_get_drvdata(pdev));

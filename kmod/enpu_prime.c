@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sharing BOs with other devices. Host BOs go through the DRM helpers. A local BO has no pages: only an importer that takes peer-to-peer
- * addresses gets it.
+ * Sharing BOs with other devices. Host BOs go through the DRM helpers. A local BO has no pages:
+ * only an importer that takes peer-to-peer addresses gets it.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
@@ -96,7 +96,10 @@ struct dma_buf *enpu_prime_export(struct drm_gem_object *obj, int flags)
 	return drm_gem_dmabuf_export(obj->dev, &info);
 }
 
-/* Our own local BOs come back as themselves; drm_gem_prime_import() knows this of its own exports only. */
+/*
+ * Our own local BOs come back as themselves; drm_gem_prime_import() knows this of its own exports
+ * only.
+ */
 struct drm_gem_object *enpu_prime_import(struct drm_device *drm, struct dma_buf *buf)
 {
 	if (buf->ops == &enpu_local_dma_buf_ops) {

@@ -33,7 +33,10 @@ static inline __le64 enpu_pte_leaf(u64 addr, u64 flags)
 	return cpu_to_le64((addr & ENPU_PTE_ADDR) | flags | ENPU_PTE_VALID);
 }
 
-/* Bytes that the next leaf at @va can cover when @len contiguous bytes start at @addr: one page of either size. */
+/*
+ * Bytes that the next leaf at @va can cover when @len contiguous bytes start at @addr: one page of
+ * either size.
+ */
 static inline u64 enpu_leaf_size(u64 va, u64 addr, u64 len)
 {
 	if (IS_ALIGNED(va | addr, ENPU_LARGE_PAGE_SIZE) && len >= ENPU_LARGE_PAGE_SIZE)

@@ -121,7 +121,8 @@ int enpu_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	if (size < 0)
 		ret = size;
 	else if (args->size)
-		ret = enpu_copy_struct_to_user(u64_to_user_ptr(args->data), args->size, answer, size);
+		ret = enpu_copy_struct_to_user(u64_to_user_ptr(args->data), args->size, answer,
+					       size);
 	if (!ret)
 		args->size = size;
 	kfree(answer);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Hardware queues: memory, registers, pushing entries and picking up completions. The completion path reads memory only.
+ * Hardware queues: memory, registers, pushing entries and picking up completions. The completion
+ * path reads memory only.
  */
 #include <linux/bitfield.h>
 #include <linux/delay.h>
@@ -18,7 +19,10 @@
 #include "enpu_trace.h"
 #include "enpu_vm.h"
 
-/* A queue stops at the next packet boundary; the longest packet is far longer than this, so a caller has a way out. */
+/*
+ * A queue stops at the next packet boundary; the longest packet is far longer than this, so a
+ * caller has a way out.
+ */
 #define ENPU_STOP_TIMEOUT_NS	(1 * NSEC_PER_SEC)
 
 static int enpu_queue_alloc_memory(struct enpu_queue *queue)
@@ -40,7 +44,10 @@ static void enpu_queue_free_memory(struct enpu_queue *queue)
 			  queue->memory, queue->bus);
 }
 
-/* Starts the queue at @head and @resume. Under hw_lock, while the device runs and the queue is disabled. */
+/*
+ * Starts the queue at @head and @resume. Under hw_lock, while the device runs and the queue is
+ * disabled.
+ */
 void enpu_queue_program(struct enpu_queue *queue)
 {
 	struct enpu_device *edev = queue->edev;
@@ -176,7 +183,8 @@ static void enpu_queue_evict(struct enpu_queue *queue)
 }
 
 /*
- * Stops a queue for good and cancels what is left in it. A job that does not stop is dropped by an engine reset. Under hw_lock.
+ * Stops a queue for good and cancels what is left in it. A job that does not stop is dropped by an
+ * engine reset. Under hw_lock.
  */
 void enpu_queue_shut(struct enpu_queue *queue)
 {
@@ -215,7 +223,10 @@ void enpu_queue_destroy(struct enpu_queue *queue)
 	kfree(queue);
 }
 
-/* Writes the entry and kicks the device. Under the engine's lock; the scheduler's credits keep the ring from being full. */
+/*
+ * Writes the entry and kicks the device. Under the engine's lock; the scheduler's credits keep the
+ * ring from being full.
+ */
 void enpu_queue_push(struct enpu_queue *queue, struct enpu_job *job)
 {
 	struct enpu_ring_entry *entry = &queue->ring[enpu_ring_slot(job->fence, ENPU_RING_LOG2)];
@@ -248,7 +259,9 @@ static void enpu_queue_account(struct enpu_queue *queue, const struct enpu_compl
 	atomic64_add(end - start, &queue->edev->stats.busy_ns);
 }
 
-/* Completes the jobs that the device says it has finished; their number. Under the engine's lock. */
+/*
+ * Completes the jobs that the device says it has finished; their number. Under the engine's lock.
+ */
 static unsigned int enpu_queue_harvest_locked(struct enpu_queue *queue)
 {
 	u64 fence = le64_to_cpu(READ_ONCE(queue->header->fence));
@@ -267,7 +280,10 @@ static unsigned int enpu_queue_harvest_locked(struct enpu_queue *queue)
 			break;
 		record = &queue->completions[enpu_ring_slot(job->fence, ENPU_RING_LOG2)];
 		enpu_queue_account(queue, record);
-		/* The fence says finished, the record does not: something wrote where it should not. */
+		/*
+		 * The fence says finished, the record does not: something wrote where it should
+		 * not.
+		 */
 		if (le64_to_cpu(record->fence) != job->fence || record->status) {
 			error = -EREMOTEIO;
 			enpu_ctx_kill(queue->ctx, -ECANCELED);
@@ -317,8 +333,9 @@ void enpu_queue_cancel(struct enpu_queue *queue, int error)
 }
 
 /*
- * The job with this fence value, the oldest of the queue that is not finished, failed. Any error but -ESTALE (torn by the reset of another)
- * kills the context, and the jobs behind it are cancelled. False when there is no such job. Under hw_lock.
+ * The job with this fence value, the oldest of the queue that is not finished, failed. Any error
+ * but -ESTALE (torn by the reset of another) kills the context, and the jobs behind it are
+ * cancelled. False when there is no such job. Under hw_lock.
  */
 bool enpu_queue_fail_head(struct enpu_queue *queue, u64 fence, int error,
 			  const struct enpu_error_record *record)

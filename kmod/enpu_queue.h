@@ -36,7 +36,8 @@ struct enpu_error_record;
  * @enabled: ENABLE is set, or will be with the next restore; under hw_lock
  * @head: where the next start begins; under hw_lock
  * @resume: byte offset in the entry at @head; under hw_lock
- * @fault_taken: the job that faulted the queue has been failed, the queue has not been started again; under hw_lock
+ * @fault_taken: the job that faulted the queue has been failed, the queue has not been started
+ *   again; under hw_lock
  * @blame: errno for a job that a reset of ours drops, 0 if it is an innocent one; under hw_lock
  */
 struct enpu_queue {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Resets, in three steps of force: one engine, the device, wedged. Jobs that have not begun run again from their ring; a job that is stopped
- * between packets resumes there; a job torn inside a packet fails with -ESTALE.
+ * Resets, in three steps of force: one engine, the device, wedged. Jobs that have not begun run
+ * again from their ring; a job that is stopped between packets resumes there; a job torn inside a
+ * packet fails with -ESTALE.
  */
 #include <linux/bitfield.h>
 #include <linux/iopoll.h>
@@ -20,15 +21,22 @@
 #define ENPU_ENGINE_RESET_TIMEOUT_US	(2 * USEC_PER_SEC)
 #define ENPU_STOP_ALL_TIMEOUT_NS	(1 * NSEC_PER_SEC)
 
-/* An accelerator node has no primary minor, which the DRM helper for this event needs, so it is sent from here. */
+/*
+ * An accelerator node has no primary minor, which the DRM helper for this event needs, so it is
+ * sent from here.
+ */
 static void enpu_send_wedged_event(struct enpu_device *edev)
 {
-	char *envp[] = { "WEDGED=bus-reset", NULL };
+	char event[] = "WEDGED=bus-reset";
+	char *envp[2] = { event };
 
 	kobject_uevent_env(&edev->drm.accel->kdev->kobj, KOBJ_CHANGE, envp);
 }
 
-/* Ends every job that is in hardware, and those that come. Under hw_lock; the hardware must not run. */
+/*
+ * Ends every job that is in hardware, and those that come. Under hw_lock; the hardware must not
+ * run.
+ */
 void enpu_device_cancel_all(struct enpu_device *edev, int error)
 {
 	u32 i;
@@ -59,7 +67,8 @@ static void enpu_wedge(struct enpu_device *edev)
 }
 
 /*
- * Brings all queues to rest between packets, as far as they do. The job of one that does not stop in time is torn.
+ * Brings all queues to rest between packets, as far as they do. The job of one that does not stop
+ * in time is torn.
  */
 void enpu_device_stop_locked(struct enpu_device *edev)
 {
@@ -138,8 +147,9 @@ void enpu_device_reset_locked(struct enpu_device *edev)
 }
 
 /*
- * Drops the job that occupies an engine. @culprit is the queue to blame if it is the one (its @blame is the errno), NULL when nobody is. Other
- * engines go on. Falls back to a device reset. Under hw_lock.
+ * Drops the job that occupies an engine. @culprit is the queue to blame if it is the one (its
+ * @blame is the errno), NULL when nobody is. Other engines go on. Falls back to a device reset.
+ * Under hw_lock.
  */
 void enpu_engine_reset_locked(struct enpu_engine *engine, struct enpu_queue *culprit)
 {

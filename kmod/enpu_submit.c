@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * SUBMIT: check, collect dependencies, lock all reservations, arm, publish. A call that fails has had no effect; nothing fails after the job is
- * armed.
+ * SUBMIT: check, collect dependencies, lock all reservations, arm, publish. A call that fails has
+ * had no effect; nothing fails after the job is armed.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/dma-resv.h>
@@ -93,9 +93,9 @@ static int enpu_submit_copy_syncs(struct enpu_submit *sub)
 	for (i = 0; i < args->sync_count; i++) {
 		struct drm_enpu_sync_op *op = &sub->sync_ops[i];
 
-		ret = copy_struct_from_user(op, sizeof(*op),
-					    u64_to_user_ptr(args->syncs + (u64)i * args->sync_stride),
-					    args->sync_stride);
+		void __user *from = u64_to_user_ptr(args->syncs + (u64)i * args->sync_stride);
+
+		ret = copy_struct_from_user(op, sizeof(*op), from, args->sync_stride);
 		if (ret)
 			return ret == -E2BIG ? -EINVAL : ret;
 		if (op->flags & ~DRM_ENPU_SYNC_SIGNAL)
@@ -178,7 +178,10 @@ static int enpu_submit_add_syncs(struct enpu_submit *sub)
 	return 0;
 }
 
-/* Reserves room for the fence everywhere; two slots, as a BO may be named for reading and for writing. */
+/*
+ * Reserves room for the fence everywhere; two slots, as a BO may be named for reading and for
+ * writing.
+ */
 static int enpu_submit_lock(struct enpu_submit *sub, struct drm_exec *exec)
 {
 	u32 i;
@@ -277,7 +280,10 @@ static void enpu_submit_push(struct enpu_submit *sub)
 	sub->args->seqno = job->seqno;
 	drm_sched_job_arm(&job->base);
 	fence = &job->base.s_fence->finished;
-	/* An engine runs several queues in any order: that a job was handed over says nothing to one of another queue. */
+	/*
+	 * An engine runs several queues in any order: that a job was handed over says nothing to
+	 * one of another queue.
+	 */
 	set_bit(DRM_SCHED_FENCE_DONT_PIPELINE, &fence->flags);
 	enpu_submit_publish(sub, fence);
 	trace_enpu_submit(job);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attributes of the PCI device. The first three have the names that monitoring tools know from other NPUs.
+ * Attributes of the PCI device. The first three have the names that monitoring tools know from
+ * other NPUs.
  */
 #include <linux/device.h>
 #include <linux/sysfs.h>
@@ -39,20 +40,53 @@ static ssize_t npu_memory_utilization_show(struct device *dev, struct device_att
 }
 static DEVICE_ATTR_RO(npu_memory_utilization);
 
-#define ENPU_COUNTER_ATTR(name)								\
-static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)	\
-{											\
-	return sysfs_emit(buf, "%u\n", atomic_read(&dev_to_enpu(dev)->stats.name));	\
-}											\
-static DEVICE_ATTR_RO(name)
+/* Counters of events since the module was bound. */
+static ssize_t enpu_counter_show(char *buf, const atomic_t *counter)
+{
+	return sysfs_emit(buf, "%u\n", atomic_read(counter));
+}
 
-ENPU_COUNTER_ATTR(engine_resets);
-ENPU_COUNTER_ATTR(device_resets);
-ENPU_COUNTER_ATTR(hangs);
-ENPU_COUNTER_ATTR(faults);
-ENPU_COUNTER_ATTR(ecc_corrected);
-ENPU_COUNTER_ATTR(lost_interrupts);
-ENPU_COUNTER_ATTR(lost_doorbells);
+static ssize_t engine_resets_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return enpu_counter_show(buf, &dev_to_enpu(dev)->stats.engine_resets);
+}
+static DEVICE_ATTR_RO(engine_resets);
+
+static ssize_t device_resets_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return enpu_counter_show(buf, &dev_to_enpu(dev)->stats.device_resets);
+}
+static DEVICE_ATTR_RO(device_resets);
+
+static ssize_t hangs_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return enpu_counter_show(buf, &dev_to_enpu(dev)->stats.hangs);
+}
+static DEVICE_ATTR_RO(hangs);
+
+static ssize_t faults_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return enpu_counter_show(buf, &dev_to_enpu(dev)->stats.faults);
+}
+static DEVICE_ATTR_RO(faults);
+
+static ssize_t ecc_corrected_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return enpu_counter_show(buf, &dev_to_enpu(dev)->stats.ecc_corrected);
+}
+static DEVICE_ATTR_RO(ecc_corrected);
+
+static ssize_t lost_interrupts_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return enpu_counter_show(buf, &dev_to_enpu(dev)->stats.lost_interrupts);
+}
+static DEVICE_ATTR_RO(lost_interrupts);
+
+static ssize_t lost_doorbells_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return enpu_counter_show(buf, &dev_to_enpu(dev)->stats.lost_doorbells);
+}
+static DEVICE_ATTR_RO(lost_doorbells);
 
 static struct attribute *enpu_attrs[] = {
 	&dev_attr_npu_busy_time_us.attr,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Hang detection. The timeout of the scheduler is only a tick: it says that an engine has work, not that the job it names hangs. Blamed is the
- * queue that occupies the engine, when the engine's progress stands still for the timeout of that queue's context.
+ * Hang detection. The timeout of the scheduler is only a tick: it says that an engine has work, not
+ * that the job it names hangs. Blamed is the queue that occupies the engine, when the engine's
+ * progress stands still for the timeout of that queue's context.
  */
 #include <linux/bitfield.h>
 #include <linux/timekeeping.h>
@@ -34,7 +35,10 @@ static u64 enpu_tdr_watch(struct enpu_engine *engine)
 	return 0;
 }
 
-/* The engine is idle for a whole tick though a queue has entries that it has not begun: the kick was lost. */
+/*
+ * The engine is idle for a whole tick though a queue has entries that it has not begun: the kick
+ * was lost.
+ */
 static void enpu_tdr_kick_idle(struct enpu_engine *engine)
 {
 	struct enpu_device *edev = engine->edev;
@@ -94,7 +98,10 @@ static void enpu_tdr_look(struct enpu_engine *engine)
 		enpu_tdr_hang(engine, queue, still);
 }
 
-/* Called by the scheduler while the oldest job of the engine is not finished. Process context, in the recovery queue. */
+/*
+ * Called by the scheduler while the oldest job of the engine is not finished. Process context, in
+ * the recovery queue.
+ */
 void enpu_tdr_tick(struct enpu_engine *engine)
 {
 	struct enpu_device *edev = engine->edev;

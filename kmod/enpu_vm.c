@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Address spaces: VAs come from user space; overlap, range and rights are checked here, page tables follow eagerly.
+ * Address spaces: VAs come from user space; overlap, range and rights are checked here, page tables
+ * follow eagerly.
  */
 #include <linux/dma-resv.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
+#include <drm/drm_print.h>
 #include <drm/drm_utils.h>
 
 #include "enpu_bo.h"
@@ -77,7 +79,10 @@ void enpu_vm_program(struct enpu_vm *vm)
 		     (vm->root->bus & ENPU_AS_ROOT_ADDR) | ENPU_AS_ROOT_VALID);
 }
 
-/* Gives the VM its number in hardware, at the first need. -ENOSPC when none is left, -ENODEV, -EIO. */
+/*
+ * Gives the VM its number in hardware, at the first need. -ENOSPC when none is left, -ENODEV,
+ * -EIO.
+ */
 int enpu_vm_activate(struct enpu_vm *vm)
 {
 	struct enpu_device *edev = vm->edev;
@@ -109,7 +114,10 @@ unlock:
 	return ret;
 }
 
-/* Makes sure that the device uses nothing that is no longer in the page tables, by force if need be. */
+/*
+ * Makes sure that the device uses nothing that is no longer in the page tables, by force if need
+ * be.
+ */
 static void enpu_vm_invalidate(struct enpu_vm *vm)
 {
 	struct enpu_device *edev = vm->edev;
@@ -118,7 +126,8 @@ static void enpu_vm_invalidate(struct enpu_vm *vm)
 	if (vm->as_id == ENPU_AS_NONE || !drm_dev_enter(&edev->drm, &idx))
 		return;
 	if (enpu_tlb_invalidate(edev, vm->as_id)) {
-		drm_err(&edev->drm, "TLB invalidation of address space %u does not end\n", vm->as_id);
+		drm_err(&edev->drm, "TLB invalidation of address space %u does not end\n",
+			vm->as_id);
 		guard(mutex)(&edev->hw_lock);
 		enpu_device_reset_locked(edev);
 	}
@@ -219,8 +228,9 @@ static int enpu_vm_write_ptes(struct enpu_vm *vm, struct enpu_mapping *map)
 	if (map->flags & DRM_ENPU_MAP_WRITE)
 		flags |= ENPU_PTE_WRITE;
 	if (bo->kind == ENPU_BO_LOCAL)
-		return enpu_pt_map(vm->edev, vm->root, map->node.start, bo->node.start + map->offset,
-				   map->node.size, flags | ENPU_PTE_LOCAL);
+		return enpu_pt_map(vm->edev, vm->root, map->node.start,
+				   bo->node.start + map->offset, map->node.size,
+				   flags | ENPU_PTE_LOCAL);
 	return enpu_vm_map_sgt(vm, map, flags);
 }
 
@@ -311,7 +321,6 @@ static void enpu_vm_remove(struct enpu_vm *vm, u64 va, u64 size)
 {
 	struct drm_mm_node *node, *next;
 	LIST_HEAD(emptied);
-	LIST_HEAD(gone);
 
 	enpu_pt_clear(vm->root, va, size, &emptied);
 	dma_wmb();

@@ -2,20 +2,26 @@
 /*
  * DOC: enpu userspace interface
  *
- * /dev/accel/accelN of the enpu driver. An open file is one address space (VM) of the device. Userspace makes buffer objects (BO), maps
- * them at VAs of its own choice (VM_MAP), makes contexts, and submits command buffers, named by VA, to an engine in a context. Jobs of
- * one (context, engine) run in order; everything else is ordered by sync objects (DRM syncobjs, binary or timeline).
+ * /dev/accel/accelN of the enpu driver. An open file is one address space (VM) of the device.
+ * Userspace makes buffer objects (BO), maps them at VAs of its own choice (VM_MAP), makes contexts,
+ * and submits command buffers, named by VA, to an engine in a context. Jobs of one (context,
+ * engine) run in order; everything else is ordered by sync objects (DRM syncobjs, binary or
+ * timeline).
  *
- * Rules for every ioctl: a pad or reserved member that is not 0, or an unknown flag, is -EINVAL; an unknown handle, context or queue is -ENOENT;
- * -ENODEV after the device was removed; -EIO while it is wedged; -EFAULT for a bad pointer; -EINTR or a restart when a wait is interrupted.
- * Sizes, offsets and VAs are bytes, 4 KiB aligned where not said otherwise. Timeouts are absolute CLOCK_MONOTONIC ns; a time in the past polls.
- * Errors that a program can cause are logged at debug level only.
+ * Rules for every ioctl: a pad or reserved member that is not 0, or an unknown flag, is -EINVAL; an
+ * unknown handle, context or queue is -ENOENT; -ENODEV after the device was removed; -EIO while it
+ * is wedged; -EFAULT for a bad pointer; -EINTR or a restart when a wait is interrupted. Sizes,
+ * offsets and VAs are bytes, 4 KiB aligned where not said otherwise. Timeouts are absolute
+ * CLOCK_MONOTONIC ns; a time in the past polls. Errors that a program can cause are logged at debug
+ * level only.
  *
- * How a job that failed is reported: its out-fences signal with the error of the context status record (syncobj timelines cannot carry one, so
- * ENPU_CTX_STATUS is read after every wait). The record's errno is -EFAULT for an MMU fault, -EBADMSG for a packet the device refused,
- * -ETIMEDOUT for a hang, -EREMOTEIO for a DMA or memory (ECC) error, -ESTALE for a job that was torn by the reset of another one, -ECANCELED
- * for jobs of the context that were dropped unrun, -ENOMEM when the device ran out of memory. A context that hung or faulted refuses
- * SUBMIT with -ENOTRECOVERABLE until it is destroyed; a torn one goes on.
+ * How a job that failed is reported: its out-fences signal with the error of the context status
+ * record (syncobj timelines cannot carry one, so ENPU_CTX_STATUS is read after every wait). The
+ * record's errno is -EFAULT for an MMU fault, -EBADMSG for a packet the device refused, -ETIMEDOUT
+ * for a hang, -EREMOTEIO for a DMA or memory (ECC) error, -ESTALE for a job that was torn by the
+ * reset of another one, -ECANCELED for jobs of the context that were dropped unrun, -ENOMEM when
+ * the device ran out of memory. A context that hung or faulted refuses SUBMIT with -ENOTRECOVERABLE
+ * until it is destroyed; a torn one goes on.
  */
 #ifndef _UAPI_ENPU_ACCEL_H_
 #define _UAPI_ENPU_ACCEL_H_
@@ -46,20 +52,27 @@ enum drm_enpu_ioctl_id {
 	DRM_ENPU_QUEUE_WAIT,
 };
 
-/* Caps that keep one program from tying up the kernel; beyond them: -EINVAL for sizes of one call, -ENOSPC for the number of objects. */
+/*
+ * Caps that keep one program from tying up the kernel; beyond them: -EINVAL for sizes of one call,
+ * -ENOSPC for the number of objects.
+ */
 #define ENPU_MAX_CONTEXTS	64	/* per open file */
 #define ENPU_MAX_SYNC_OPS	256	/* per SUBMIT */
 #define ENPU_MAX_SUBMIT_BOS	1024	/* per SUBMIT */
 #define ENPU_MAX_JOBS		16384	/* unfinished ones of a context */
-/* VAs a program can map: [ENPU_VA_START, ENPU_VA_END). The first page never maps, so a null address faults. */
+/*
+ * VAs a program can map: [ENPU_VA_START, ENPU_VA_END). The first page never maps, so a null
+ * address faults.
+ */
 #define ENPU_VA_START		0x10000ull
-#define ENPU_VA_END		(1ull << 47)
+#define ENPU_VA_END		0x800000000000ull
 
 /**
  * enum drm_enpu_query_type - what DRM_ENPU_QUERY answers
  * @DRM_ENPU_QUERY_DEVICE: struct drm_enpu_device_info
  * @DRM_ENPU_QUERY_OPCODES: struct drm_enpu_opcode_info, what the command processor runs
- * @DRM_ENPU_QUERY_COUNTERS: __u64[], the device's counters of this address space, indexed by enum enpu_counter of the data sheet
+ * @DRM_ENPU_QUERY_COUNTERS: __u64[], the device's counters of this address space, indexed by enum
+ *   enpu_counter of the data sheet
  * @DRM_ENPU_QUERY_MEMORY: struct drm_enpu_memory_info
  */
 enum drm_enpu_query_type {
@@ -72,8 +85,8 @@ enum drm_enpu_query_type {
 /**
  * struct drm_enpu_query - ask for information; sizes are negotiated
  * @type: enum drm_enpu_query_type, else -EINVAL
- * @size: in: bytes at @data; out: bytes the kernel has. 0 asks for the size alone. Fewer bytes than the kernel has are a prefix,
- *	more are zero-filled.
+ * @size: in: bytes at @data; out: bytes the kernel has. 0 asks for the size alone. Fewer bytes than
+ *   the kernel has are a prefix, more are zero-filled.
  * @data: user pointer
  */
 struct drm_enpu_query {
@@ -151,15 +164,19 @@ struct drm_enpu_memory_info {
 	__u64 host_used;
 };
 
-/* Placement of a BO; exactly one. */
-#define DRM_ENPU_BO_HOST		(1 << 0)	/* pages of host memory, cached, coherent */
-#define DRM_ENPU_BO_LOCAL		(1 << 1)	/* device-local memory, contiguous, mapped write-combined; -ENOSPC when it is full */
+/*
+ * Placement of a BO; exactly one. HOST: pages of host memory, cached, coherent. LOCAL: device-local
+ * memory, contiguous, mapped write-combined; -ENOSPC when it is full.
+ */
+#define DRM_ENPU_BO_HOST		0x1
+#define DRM_ENPU_BO_LOCAL		0x2
 /* Private BOs cannot be exported and share the reservation of the VM: jobs need not name them. */
-#define DRM_ENPU_BO_PRIVATE		(1 << 2)
+#define DRM_ENPU_BO_PRIVATE		0x4
 
 /**
  * struct drm_enpu_bo_create - make a buffer object; its contents are zero
- * @size: in: bytes, not 0, rounded up to a page (or to 2 MiB for local ones of at least that size); out: the real size
+ * @size: in: bytes, not 0, rounded up to a page (or to 2 MiB for local ones of at least that size);
+ *   out: the real size
  * @flags: DRM_ENPU_BO_*
  * @handle: out: GEM handle
  *
@@ -171,16 +188,19 @@ struct drm_enpu_bo_create {
 	__u32 handle;
 };
 
-#define DRM_ENPU_USERPTR_READ_ONLY	(1 << 0)	/* the device may only read; the pages may be too */
+/* The device may only read; the pages may be read-only too. */
+#define DRM_ENPU_USERPTR_READ_ONLY	0x1
 
 /**
- * struct drm_enpu_bo_userptr - wrap memory of the process; pins it and counts it against RLIMIT_MEMLOCK
+ * struct drm_enpu_bo_userptr - wrap memory of the process; pins it and counts it against
+ * RLIMIT_MEMLOCK
  * @addr: page-aligned address
  * @size: bytes, a multiple of the page size, not 0
  * @flags: DRM_ENPU_USERPTR_*
  * @handle: out: GEM handle; cannot be mmapped or exported
  *
- * -ENOMEM with RLIMIT_MEMLOCK reached, -EFAULT when a page cannot be had, -EOPNOTSUPP for memory that cannot be pinned for long.
+ * -ENOMEM with RLIMIT_MEMLOCK reached, -EFAULT when a page cannot be had, -EOPNOTSUPP for memory
+ * that cannot be pinned for long.
  */
 struct drm_enpu_bo_userptr {
 	__u64 addr;
@@ -203,7 +223,8 @@ struct drm_enpu_bo_info {
 	__u64 mmap_offset;
 };
 
-#define DRM_ENPU_BO_WAIT_WRITE		(1 << 0)	/* wait for readers too, so that it may be written */
+/* Wait for readers too, so that the BO may be written. */
+#define DRM_ENPU_BO_WAIT_WRITE		0x1
 
 /**
  * struct drm_enpu_bo_wait - wait until no submitted job uses a BO
@@ -219,8 +240,8 @@ struct drm_enpu_bo_wait {
 	__s64 timeout_ns;
 };
 
-#define DRM_ENPU_MAP_READ		(1 << 0)
-#define DRM_ENPU_MAP_WRITE		(1 << 1)
+#define DRM_ENPU_MAP_READ		0x1
+#define DRM_ENPU_MAP_WRITE		0x2
 
 /**
  * struct drm_enpu_vm_map - map a range of a BO into the address space of this file
@@ -247,7 +268,8 @@ struct drm_enpu_vm_map {
  * @timeout_ns: absolute; how long to wait for jobs of this file that were submitted before
  * @pad: 0
  *
- * Returns when no job can reach the memory any more. -ETIME when jobs are still running at the timeout; nothing is unmapped then.
+ * Returns when no job can reach the memory any more. -ETIME when jobs are still running at the
+ * timeout; nothing is unmapped then.
  */
 struct drm_enpu_vm_unmap {
 	__u64 va;
@@ -271,7 +293,8 @@ enum drm_enpu_priority {
 /**
  * struct drm_enpu_ctx_create - make a context
  * @priority: enum drm_enpu_priority
- * @timeout_ms: time without progress after which its jobs count as hung; 0 is the default, at most 600,000
+ * @timeout_ms: time without progress after which its jobs count as hung; 0 is the default, at most
+ *   600,000
  * @max_jobs: cap of unfinished jobs, 0 is ENPU_MAX_JOBS; beyond it SUBMIT is -EAGAIN
  * @flags: 0
  * @ctx_id: out: not 0
@@ -332,8 +355,8 @@ struct drm_enpu_ctx_status {
 	__u64 completed;
 };
 
-#define DRM_ENPU_SYNC_WAIT		(0 << 0)
-#define DRM_ENPU_SYNC_SIGNAL		(1 << 0)
+#define DRM_ENPU_SYNC_WAIT		0x0
+#define DRM_ENPU_SYNC_SIGNAL		0x1
 
 /**
  * struct drm_enpu_sync_op - a syncobj to wait for before, or to signal after a job
@@ -349,15 +372,16 @@ struct drm_enpu_sync_op {
 	__u64 point;
 };
 
-#define DRM_ENPU_SUBMIT_BO_READ		(1 << 0)
-#define DRM_ENPU_SUBMIT_BO_WRITE	(1 << 1)
+#define DRM_ENPU_SUBMIT_BO_READ		0x1
+#define DRM_ENPU_SUBMIT_BO_WRITE	0x2
 
 /**
  * struct drm_enpu_submit_bo - a BO that takes part in implicit synchronisation
  * @handle: GEM handle
  * @flags: DRM_ENPU_SUBMIT_BO_*, at least one
  *
- * Needed for shared (imported or exported) BOs and for those that BO_WAIT is to know of; private ones are covered by the VM.
+ * Needed for shared (imported or exported) BOs and for those that BO_WAIT is to know of; private
+ * ones are covered by the VM.
  */
 struct drm_enpu_submit_bo {
 	__u32 handle;
@@ -380,8 +404,9 @@ struct drm_enpu_submit_bo {
  * @flags: 0
  * @pad: 0
  *
- * Asynchronous. -EAGAIN when the context has max_jobs unfinished jobs, -ENOSPC when the device has no hardware queue left,
- * -ENOTRECOVERABLE for a guilty context. A call that fails has had no effect.
+ * Asynchronous. -EAGAIN when the context has max_jobs unfinished jobs, -ENOSPC when the device has
+ * no hardware queue left, -ENOTRECOVERABLE for a guilty context. A call that fails has had no
+ * effect.
  */
 struct drm_enpu_submit {
 	__u32 ctx_id;
@@ -403,14 +428,16 @@ struct drm_enpu_submit {
  * struct drm_enpu_queue_create - make a user-mode queue
  * @ctx_id: context
  * @engine: index of an engine
- * @ring_va: queue memory (struct enpu_queue_header of the data sheet), mapped readable and writable, 4 KiB aligned
+ * @ring_va: queue memory (struct enpu_queue_header of the data sheet), mapped readable and
+ *   writable, 4 KiB aligned
  * @ring_log2: log2 of its entries
  * @flags: 0
  * @queue_id: out
  * @pad: 0
  * @doorbell_offset: out: offset for mmap of the doorbell page (one page, write only)
  *
- * -EOPNOTSUPP when the driver or the device has no user-mode queues; -ENOSPC when no hardware queue is left.
+ * -EOPNOTSUPP when the driver or the device has no user-mode queues; -ENOSPC when no hardware queue
+ * is left.
  */
 struct drm_enpu_queue_create {
 	__u32 ctx_id;
