@@ -29,10 +29,12 @@ def shell_variables(script, *args):
 
 
 def qemu_binary():
-    path = pathlib.Path(os.environ.get("ENPU_QEMU") or BUILD / "bin" / "qemu-system-x86_64")
-    if not path.exists():
-        raise GuestError(f"QEMU with the device is not built ({path}); run 'make device'")
-    return path
+    forced = os.environ.get("ENPU_QEMU")
+    places = [pathlib.Path(forced)] if forced else [b / "bin" / "qemu-system-x86_64" for b in (BUILD, ROOT / "build")]
+    for path in places:
+        if path.exists():
+            return path
+    raise GuestError(f"QEMU with the device is not built ({places[0]}); run 'make device'")
 
 
 def file_hash(path):

@@ -96,5 +96,7 @@ def stage(config, module=True, tests=None):
 
 
 def module_path():
-    built = paths.BUILD / "kmod" / "enpu.ko"
-    return built if built.exists() else paths.ROOT / "kmod" / "enpu.ko"
+    """The newest enpu.ko: of this build folder, of the checkout's, or made by hand in kmod/."""
+    places = [paths.BUILD / "kmod" / "enpu.ko", paths.ROOT / "build" / "kmod" / "enpu.ko", paths.ROOT / "kmod" / "enpu.ko"]
+    built = [p for p in places if p.exists()]
+    return max(built, key=lambda p: p.stat().st_mtime) if built else places[0]
