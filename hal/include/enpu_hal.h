@@ -159,7 +159,7 @@ struct enpu_hal_device_info {
     uint64_t buffer_alignment; /* offsets of tensors and copies must be multiples of it, at most 64;
                                   1 for any */
     uint64_t clock_hz;         /* of timestamps */
-    uint32_t max_commands;     /* in one submission or graph */
+    uint32_t max_commands;     /* in one submission; graphs take more */
     uint32_t threads;          /* host threads that compute, 0 on real hardware */
 };
 
@@ -182,12 +182,12 @@ struct enpu_hal_buffer_desc {
 
 struct enpu_hal_buffer_info {
     struct enpu_hal_header header;
-    uint64_t bytes; /* at least what was asked for */
-    uint64_t
-        address;     /* names the buffer on its device: ranges of live buffers do not overlap. Where
-                        host is not NULL and the memory is     HOST or shared it may be the host pointer */
-    void* host;      /* host pointer, or NULL. Stays valid until free */
-    uint32_t memory; /* enum enpu_hal_memory */
+    uint64_t bytes;   /* at least what was asked for */
+    uint64_t address; /* names the buffer on its device: ranges of live buffers do not overlap.
+                         Where host is not NULL and the memory is     HOST or shared it may be the
+                         host pointer */
+    void* host;       /* host pointer, or NULL. Stays valid until free */
+    uint32_t memory;  /* enum enpu_hal_memory */
     uint32_t reserved;
 };
 
@@ -358,8 +358,9 @@ struct enpu_hal_queue_table {
     struct enpu_hal_header header;
     uint32_t (*create)(struct enpu_hal_device* device, const struct enpu_hal_queue_desc* desc,
                        struct enpu_hal_queue** queue, struct enpu_hal_status* status);
-    /* Work not yet started is dropped and its signals fail with ABORTED; work that runs is waited
-     * for, at most timeout_ns. */
+    /* Ends the queue: work not yet started is dropped (its signals fail with ABORTED), work that
+     * runs is stopped as soon as the device can (they fail with DATA_LOSS). Blocks for that, a few
+     * tiles of an operator at most, 10 s at the very most. */
     void (*destroy)(struct enpu_hal_queue* queue);
     /* Never waits for work, unless the queue is full: then until `deadline_ns` for room.
      * Submissions of one queue run in order. */
@@ -412,7 +413,8 @@ struct enpu_hal_kernel_table {
 struct enpu_hal_graph_table {
     struct enpu_hal_header header;
     /* Checks and encodes. Buffers named by the commands must outlive the graph, or be replaced by
-     * update. HOST_CALL is not allowed. */
+     * update. HOST_CALL is not allowed. On an error status->op_id is the index of the command that is
+     * to blame, plus 1. */
     uint32_t (*create)(struct enpu_hal_device* device, const struct enpu_hal_command* commands,
                        uint32_t count, struct enpu_hal_graph** graph,
                        struct enpu_hal_status* status);

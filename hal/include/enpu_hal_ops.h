@@ -377,7 +377,7 @@ struct enpu_op_pad_params {
 
 /* gather: TAKE gives y [x before axis, indices dims, x after axis]; ELEMENTS has y as indices. I32
  * or I64 indices, negative ones count from the end; one out of range fails the work with
- * ENPU_HAL_INVALID_ARGUMENT. */
+ * ENPU_HAL_WORK_FAILED. */
 struct enpu_op_gather_params {
     uint32_t mode; /* enum enpu_op_gather_mode */
     uint32_t axis;

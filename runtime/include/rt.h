@@ -6,11 +6,11 @@
  *     rt_device_open("npu", &device);
  *     rt_stream_create(device, NULL, &stream);
  *     rt_tensor_alloc(stream, &desc, &x);
- *     rt_memcpy_h2d(stream, rt_tensor_data(x), host, rt_tensor_bytes(x));
+ *     rt_memcpy_h2d(stream, rt_tensor_data(x), in, rt_tensor_bytes(x));
  *     rt_kernel_lookup(device, "conv2d_fwd", &kernel);
- *     rt_kernel_launch(stream, kernel, NULL, &params, sizeof params, operands,
- * ENPU_OP_CONV2D_OPERANDS); rt_stream_sync(stream, rt_deadline_ms(1000)); rt_memcpy_d2h(stream,
- * host, rt_tensor_data(y), rt_tensor_bytes(y));
+ *     rt_kernel_launch(stream, kernel, NULL, &params, sizeof params, operands, 6);
+ *     rt_stream_sync(stream, rt_deadline_ms(1000));
+ *     rt_memcpy_d2h(stream, out, rt_tensor_data(y), rt_tensor_bytes(y));
  *
  * Status. Every function that can fail returns an rt_status: RT_OK (NULL), or an object that the
  * caller reads and frees with rt_status_free. A call that fails has no effect. What fails after it

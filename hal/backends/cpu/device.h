@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// The objects of the cpu backend. It runs the operators of the functional model on host memory:
+// same numerics, no rings, no MMU.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "enpu_hal.h"
+#include "enpu_hw.h"
+
+struct enpu_hal_device {
+    std::string spec;
+    uint32_t threads = 1;
+
+    // One place where every waiter of the device sleeps. A signal takes the lock only when somebody
+    // sleeps.
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::atomic<uint32_t> sleepers{0};
+
+    struct Counters {
+        std::atomic<uint64_t> ops[ENPU_OPS]{};
+        std::atomic<uint64_t> jobs{0}, jobs_failed{0}, copies{0}, copy_bytes{0};
+        std::atomic<uint64_t> busy_compute_ns{0}, busy_copy_ns{0}, work{0};
+    } counters;
+
+    // Wakes the sleepers after something they look at has changed.
+    void notify();
+    // Blocks until ready() or the deadline; the last value of ready().
+    template <typename Ready>
+    bool wait_until(uint64_t deadline_ns, Ready ready);
+};
+
+struct enpu_hal_buffer {
+    enpu_hal_device* device = nullptr;
+    std::byte* host = nullptr;
+    uint64_t bytes = 0;
+    uint32_t memory = ENPU_HAL_MEMORY_LOCAL;
+    bool owned = true;
+};
+
+struct enpu_hal_fence {
+    explicit enpu_hal_fence(enpu_hal_device* owner, uint64_t initial)
+        : device(owner), value(initial) {}
+
+    enpu_hal_device* device;
+    std::atomic<uint64_t> value;
+    std::atomic<bool> failed{false};
+    enpu_hal_status failure{};  // written once, before failed
+
+    // Reached, or will never be.
+    bool settled(uint64_t point) const { return value.load() >= point || failed.load(); }
+    // Raises the value and wakes; a smaller value changes nothing.
+    void signal(uint64_t point);
+    void fail(const enpu_hal_status& why);
+};
+
+template <typename Ready>
+bool enpu_hal_device::wait_until(uint64_t deadline_ns, Ready ready) {
+    if (ready()) return true;
+    std::unique_lock lock(mutex);
+    // Seen by whoever changes something after our look at ready() below.
+    sleepers.fetch_add(1);
+    const std::chrono::steady_clock::time_point deadline{std::chrono::nanoseconds(
+        deadline_ns > uint64_t(INT64_MAX) ? INT64_MAX : int64_t(deadline_ns))};
+    const bool result = changed.wait_until(lock, deadline, ready);
+    sleepers.fetch_sub(1);
+    return result;
+}
+
+namespace enpu::hal::cpu {
+
+uint32_t fence_wait(enpu_hal_device* device, const enpu_hal_point* points, uint32_t count,
+                    uint32_t any, uint64_t deadline_ns, enpu_hal_status* status);
+
+extern const enpu_hal_driver_table kDriver;
+extern const enpu_hal_device_table kDevice;
+extern const enpu_hal_memory_table kMemory;
+extern const enpu_hal_queue_table kQueue;
+extern const enpu_hal_fence_table kFence;
+extern const enpu_hal_kernel_table kKernel;
+extern const enpu_hal_graph_table kGraph;
+extern const enpu_hal_profile_table kProfile;
+
+constexpr uint32_t kCaps = ENPU_HAL_CAP_GRAPH | ENPU_HAL_CAP_PROFILE | ENPU_HAL_CAP_COPY_2D |
+                           ENPU_HAL_CAP_HOST_CALL | ENPU_HAL_CAP_TIMESTAMP |
+                           ENPU_HAL_CAP_MAP_LOCAL | ENPU_HAL_CAP_USERPTR;
+constexpr uint32_t kMaxCommands = 256;
+
+constexpr enpu_hal_header table_header(size_t size, enpu_hal_type type) {
+    return {static_cast<uint32_t>(size), static_cast<uint32_t>(type), nullptr};
+}
+
+}  // namespace enpu::hal::cpu

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+#include "queue.h"
+
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "status.h"
+
+using enpu::hal::code_name;
+using enpu::hal::fail;
+using enpu::hal::now_ns;
+
+namespace {
+
+constexpr uint64_t kDefaultTimeoutNs = 60'000'000'000;
+
+void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+enpu_hal_queue::enpu_hal_queue(enpu_hal_device* owner, const enpu_hal_queue_desc& desc)
+    : device(owner),
+      engine(desc.engine),
+      timeout_ns_(desc.timeout_ns ? desc.timeout_ns : kDefaultTimeoutNs),
+      worker_([this] { loop(); }) {}
+
+enpu_hal_queue::~enpu_hal_queue() {
+    stop_.store(true);
+    {
+        std::lock_guard lock(wake_mutex_);
+        wake_.notify_all();
+    }
+    device->notify();
+    worker_.join();
+}
+
+// ----------------------------------------------------------------------------------------
+// submission
+
+uint32_t enpu_hal_queue::check(const enpu_hal_submission& submission, const enpu_hal_graph* graph,
+                               enpu_hal_status* status) const {
+    if (submission.header.size < sizeof(submission))
+        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "submit: structure is too small");
+    const uint64_t slots =
+        uint64_t{submission.wait_count} + submission.signal_count + submission.command_count + 2;
+    if (slots > kSlots / 2)
+        return fail(status, ENPU_HAL_INVALID_ARGUMENT,
+                    "submit: %llu waits, signals and commands are more than %llu",
+                    static_cast<unsigned long long>(slots - 2),
+                    static_cast<unsigned long long>(kSlots / 2 - 2));
+    if (graph && (submission.command_count != 0 || graph->device != device))
+        return fail(status, ENPU_HAL_INVALID_ARGUMENT,
+                    "launch: takes no commands, and a graph of the queue's device");
+    if (engine == ENPU_HAL_ENGINE_COPY) {
+        if (graph)
+            return fail(status, ENPU_HAL_INVALID_ARGUMENT, "launch: a copy queue runs no graphs");
+        for (uint32_t i = 0; i < submission.command_count; ++i)
+            if (submission.commands[i].kind == ENPU_HAL_COMMAND_DISPATCH)
+                return fail(status, ENPU_HAL_INVALID_ARGUMENT,
+                            "submit: a copy queue runs no kernels");
+    }
+    return ENPU_HAL_OK;
+}
+
+uint32_t enpu_hal_queue::wait_for_room(uint64_t slots, uint64_t deadline_ns,
+                                       enpu_hal_status* status) {
+    const auto room = [&] { return write_ - head_.load() + slots <= kSlots; };
+    if (room() || device->wait_until(deadline_ns, room)) return ENPU_HAL_OK;
+    return fail(status, ENPU_HAL_DEADLINE_EXCEEDED, "submit: the queue stayed full");
+}
+
+enpu_hal_queue::Slot& enpu_hal_queue::next(SlotKind kind, uint64_t op_id) {
+    Slot& slot = slots_[write_++ % kSlots];
+    slot.kind = kind;
+    slot.op_id = op_id;
+    return slot;
+}
+
+void enpu_hal_queue::publish() {
+    tail_.store(write_);
+    if (sleeping_.load()) {
+        std::lock_guard lock(wake_mutex_);
+        wake_.notify_one();
+    }
+}
+
+uint32_t enpu_hal_queue::submit(const enpu_hal_submission& submission, const enpu_hal_graph* graph,
+                                uint64_t deadline_ns, enpu_hal_status* status) {
+    if (uint32_t code = check(submission, graph, status)) return code;
+    const uint64_t slots =
+        uint64_t{submission.wait_count} + submission.signal_count + submission.command_count + 2;
+    std::lock_guard lock(producers_);
+    if (uint32_t code = wait_for_room(slots, deadline_ns, status)) return code;
+    const uint64_t begin = write_;
+    for (uint32_t i = 0; i < submission.wait_count; ++i)
+        next(SlotKind::kWait, submission.op_id).point = submission.waits[i];
+    for (uint32_t i = 0; i < submission.command_count; ++i) {
+        Slot& slot = next(SlotKind::kRecord, submission.op_id);
+        if (uint32_t code = enpu::hal::cpu::resolve(submission.commands[i], slot.record, status)) {
+            write_ = begin;  // nothing was published
+            return code;
+        }
+    }
+    if (graph) next(SlotKind::kGraph, submission.op_id).graph = graph;
+    for (uint32_t i = 0; i < submission.signal_count; ++i)
+        next(SlotKind::kSignal, submission.op_id).point = submission.signals[i];
+    next(SlotKind::kEnd, submission.op_id);
+    publish();
+    return ENPU_HAL_OK;
+}
+
+// --------------------------------------------------------------------------------------------
+// worker
+
+bool enpu_hal_queue::wait_for_work() {
+    const auto ready = [&] { return tail_.load() != head_.load() || stop_.load(); };
+    // A producer in its stride comes back within microseconds: sleeping and being woken costs more.
+    for (int i = 0; i < 1000; ++i) {
+        if (ready()) break;
+        relax();
+    }
+    if (!ready()) {
+        std::unique_lock lock(wake_mutex_);
+        sleeping_.store(true);
+        wake_.wait(lock, ready);  // idle, not waiting for anybody's work: no deadline
+        sleeping_.store(false);
+    }
+    return tail_.load() != head_.load();
+}
+
+void enpu_hal_queue::loop() {
+    while (wait_for_work()) {
+        const uint64_t tail = tail_.load();
+        uint64_t head = head_.load();
+        for (; head != tail; ++head) {
+            process(slots_[head % kSlots]);
+            head_.store(head + 1);
+        }
+        device->notify();  // room
+    }
+}
+
+void enpu_hal_queue::process(const Slot& slot) {
+    const bool skip = job_failed_;
+    switch (slot.kind) {
+        case SlotKind::kWait:
+            if (!skip) wait_point(slot);
+            break;
+        case SlotKind::kRecord:
+            if (!skip) run_record(slot.record, slot.op_id);
+            break;
+        case SlotKind::kGraph:
+            for (const auto& record : slot.graph->records)
+                if (!job_failed_) run_record(record, slot.op_id);
+            break;
+        case SlotKind::kSignal:
+            // A job without commands fails here when an earlier one did.
+            if (failed_ && !job_failed_) fail_job(failure_, slot.op_id);
+            if (job_failed_)
+                slot.point.fence->fail(job_failure_);
+            else
+                slot.point.fence->signal(slot.point.value);
+            break;
+        case SlotKind::kEnd:
+            (job_failed_ ? device->counters.jobs_failed : device->counters.jobs).fetch_add(1);
+            job_failed_ = false;
+            break;
+    }
+}
+
+void enpu_hal_queue::fail_job(const enpu_hal_status& why, uint64_t op_id) {
+    job_failed_ = true;
+    if (!failed_) {
+        failed_ = true;
+        failure_ = why;
+        failure_.op_id = op_id;
+        job_failure_ = failure_;
+        return;
+    }
+    fail(&job_failure_, ENPU_HAL_ABORTED,
+         "dropped, because earlier work of the queue failed: %.180s", failure_.message);
+    job_failure_.op_id = failure_.op_id;
+}
+
+void enpu_hal_queue::run_record(const enpu::hal::cpu::Record& record, uint64_t op_id) {
+    enpu_hal_status why{};
+    if (failed_) return fail_job(failure_, op_id);
+    if (stop_.load()) {
+        fail(&why, ENPU_HAL_ABORTED, "dropped, because the queue was destroyed");
+        return fail_job(why, op_id);
+    }
+    const uint64_t start = now_ns();
+    uint32_t code = ENPU_HAL_OK;
+    try {
+        code = enpu::hal::cpu::run(*device, record, stop_, &why);
+    } catch (const std::exception& error) {
+        code = fail(&why, ENPU_HAL_RESOURCE_EXHAUSTED, "operator: %.200s", error.what());
+    }
+    const bool compute = record.kind == enpu::hal::cpu::RecordKind::kDispatch;
+    (compute ? device->counters.busy_compute_ns : device->counters.busy_copy_ns)
+        .fetch_add(now_ns() - start, std::memory_order_relaxed);
+    if (code != ENPU_HAL_OK) fail_job(why, op_id);
+}
+
+void enpu_hal_queue::wait_point(const Slot& slot) {
+    if (failed_) return fail_job(failure_, slot.op_id);
+    enpu_hal_fence* fence = slot.point.fence;
+    const bool settled = device->wait_until(
+        now_ns() + timeout_ns_, [&] { return fence->settled(slot.point.value) || stop_.load(); });
+    if (fence->value.load() >= slot.point.value) return;
+    enpu_hal_status why{};
+    if (fence->failed.load())
+        fail(&why, ENPU_HAL_ABORTED, "a point it waits for failed: %.200s", fence->failure.message);
+    else if (settled)
+        fail(&why, ENPU_HAL_ABORTED, "dropped, because the queue was destroyed");
+    else
+        fail(&why, ENPU_HAL_WORK_TIMEOUT, "a point it waits for was not reached within %llu ms",
+             static_cast<unsigned long long>(timeout_ns_ / 1'000'000));
+    fail_job(why, slot.op_id);
+}
+
+// --------------------------------------------------------------------------------------------
+// tables
+
+namespace enpu::hal::cpu {
+namespace {
+
+uint32_t queue_create(enpu_hal_device* device, const enpu_hal_queue_desc* desc,
+                      enpu_hal_queue** queue, enpu_hal_status* status) {
+    if (!desc || desc->header.size < sizeof(*desc) || desc->engine > ENPU_HAL_ENGINE_COPY)
+        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "queue: engine is unknown");
+    try {
+        *queue = new enpu_hal_queue(device, *desc);
+    } catch (const std::exception& error) {
+        return fail(status, ENPU_HAL_RESOURCE_EXHAUSTED, "queue: %.200s", error.what());
+    }
+    return ENPU_HAL_OK;
+}
+
+void queue_destroy(enpu_hal_queue* queue) {
+    delete queue;
+}
+
+uint32_t queue_submit(enpu_hal_queue* queue, const enpu_hal_submission* submission,
+                      uint64_t deadline_ns, enpu_hal_status* status) {
+    return queue->submit(*submission, nullptr, deadline_ns, status);
+}
+
+uint32_t graph_create(enpu_hal_device* device, const enpu_hal_command* commands, uint32_t count,
+                      enpu_hal_graph** graph, enpu_hal_status* status) {
+    if (count == 0) return fail(status, ENPU_HAL_INVALID_ARGUMENT, "graph: has no commands");
+    try {
+        auto made = std::make_unique<enpu_hal_graph>();
+        made->device = device;
+        made->records.resize(count);
+        for (uint32_t i = 0; i < count; ++i) {
+            if (commands[i].kind == ENPU_HAL_COMMAND_HOST_CALL)
+                return fail(status, ENPU_HAL_INVALID_ARGUMENT, "graph: no host calls");
+            if (uint32_t code = resolve(commands[i], made->records[i], status)) {
+                if (status) status->op_id = i + 1;
+                return code;
+            }
+        }
+        *graph = made.release();
+    } catch (const std::exception&) {
+        return fail(status, ENPU_HAL_RESOURCE_EXHAUSTED, "graph: no host memory for %u commands",
+                    count);
+    }
+    return ENPU_HAL_OK;
+}
+
+void graph_destroy(enpu_hal_graph* graph) {
+    delete graph;
+}
+
+uint32_t graph_update(enpu_hal_graph* graph, uint32_t index, const enpu_hal_command* command,
+                      enpu_hal_status* status) {
+    if (index >= graph->records.size())
+        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "graph: has no command %u", index);
+    Record record;
+    if (uint32_t code = resolve(*command, record, status)) return code;
+    const Record& old = graph->records[index];
+    if (record.kind != old.kind ||
+        (record.kind == RecordKind::kDispatch &&
+         record.dispatch.packet().header.opcode != old.dispatch.packet().header.opcode))
+        return fail(status, ENPU_HAL_INVALID_ARGUMENT,
+                    "graph: command %u can only be replaced by one of its kind", index);
+    graph->records[index] = record;
+    return ENPU_HAL_OK;
+}
+
+uint32_t graph_launch(enpu_hal_queue* queue, enpu_hal_graph* graph,
+                      const enpu_hal_submission* submission, uint64_t deadline_ns,
+                      enpu_hal_status* status) {
+    return queue->submit(*submission, graph, deadline_ns, status);
+}
+
+}  // namespace
+
+const enpu_hal_queue_table kQueue = {
+    table_header(sizeof(enpu_hal_queue_table), ENPU_HAL_TYPE_QUEUE_TABLE), queue_create,
+    queue_destroy, queue_submit};
+const enpu_hal_graph_table kGraph = {
+    table_header(sizeof(enpu_hal_graph_table), ENPU_HAL_TYPE_GRAPH_TABLE), graph_create,
+    graph_destroy, graph_update, graph_launch};
+
+}  // namespace enpu::hal::cpu

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "address_map.h"
+#include "common/op_table.h"
+#include "pool.h"
+#include "rt.h"
+#include "status.h"
+#include "timeline.h"
+
+struct rt_kernel_impl {
+    rt_device_impl* device = nullptr;
+    const enpu::hal::OpInfo* info = nullptr;
+};
+
+namespace enpu::rt {
+
+// 8-byte words of pinned memory for timestamps. A word is reused when the work that writes it has
+// ended.
+class TimestampSlots {
+  public:
+    struct Slot {
+        enpu_hal_buffer* buffer = nullptr;
+        uint64_t offset = 0;
+        const volatile uint64_t* word = nullptr;
+    };
+    rt_status take(rt_device_impl& device, Slot& slot);
+    void give_back(const Slot& slot, const Point& last_use);
+    void release(const enpu_hal_plugin& hal);
+
+  private:
+    struct Returned {
+        Slot slot;
+        Point last_use;
+    };
+    std::mutex mutex_;
+    std::deque<Returned> returned_;
+    std::vector<enpu_hal_buffer*> pages_;
+};
+
+}  // namespace enpu::rt
+
+// An open device. Streams, events, tensors and graphs hold references.
+struct rt_device_impl {
+    rt_device_impl(const enpu_hal_plugin& plugin, enpu_hal_device* device);
+    ~rt_device_impl();
+    void retain() { references.fetch_add(1, std::memory_order_relaxed); }
+    void release() {
+        if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    }
+
+    // The HAL place of a pointer; the whole [pointer, pointer + bytes) must lie in one buffer.
+    // `what` names the argument.
+    rt_status resolve(const void* pointer, uint64_t bytes, const char* origin, const char* what,
+                      enpu_hal_place& place) const;
+    // The same for an operand, whose span the backend checks.
+    rt_status resolve_operand(const rt_operand& operand, const enpu::hal::OpInfo& info,
+                              uint32_t index, const char* origin, enpu_hal_operand& out) const;
+    // True and the place when all of the range is pinned host memory.
+    bool resolve_pinned(const void* pointer, uint64_t bytes, enpu_hal_place& place) const;
+
+    rt_status allocate_host(uint64_t bytes, const char* origin, enpu_hal_buffer** buffer,
+                            void** pointer);
+
+    std::atomic<uint32_t> references{1};
+    const enpu_hal_plugin& hal;
+    enpu_hal_device* const handle;
+    enpu_hal_device_info info{};
+
+    enpu::rt::AddressMap device_map;  // memory of the pool
+    enpu::rt::AddressMap host_map;    // pinned memory
+    std::unique_ptr<enpu::rt::Pool> pool;
+    enpu::rt::TimestampSlots timestamps;
+    std::array<rt_kernel_impl, ENPU_OPS> kernels;
+
+    std::mutex streams_mutex;
+    std::vector<rt_stream_impl*> streams;
+    std::atomic<uint64_t> stream_number{0};
+
+    struct {
+        std::atomic<uint64_t> launches{0}, submissions{0};
+        std::atomic<uint64_t> bytes_h2d{0}, bytes_d2h{0}, bytes_d2d{0}, host_allocations{0};
+    } counted;
+};
