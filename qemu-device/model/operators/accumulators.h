@@ -12,7 +12,7 @@
 
 namespace enpu::ops {
 
-constexpr int kLanes = 8;  // independent partial results, so that a loop over a line is vectorised
+constexpr int kLanes = 32;  // independent partial results, so that a loop over a line is vectorised
 
 struct AsIs {
     template <class T>
@@ -80,14 +80,20 @@ struct Larger {
     static constexpr W kEmpty = std::numeric_limits<W>::has_infinity
                                     ? -std::numeric_limits<W>::infinity()
                                     : std::numeric_limits<W>::min();
-    static W of(W a, W b) { return b > a || b != b ? b : a; }
+    static W of(W a, W b) {
+        const W larger = b > a ? b : a;
+        return b != b ? b : larger;
+    }
 };
 template <class W>
 struct Smaller {
     static constexpr W kEmpty = std::numeric_limits<W>::has_infinity
                                     ? std::numeric_limits<W>::infinity()
                                     : std::numeric_limits<W>::max();
-    static W of(W a, W b) { return b < a || b != b ? b : a; }
+    static W of(W a, W b) {
+        const W smaller = b < a ? b : a;
+        return b != b ? b : smaller;
+    }
 };
 
 // log(sum(exp(x))) as a maximum and a sum relative to it. Where the maximum is not finite, the sum
@@ -101,27 +107,30 @@ struct LogSumExp {
         float origin() const { return std::isfinite(max) ? max : 0.0f; }
         double log_sum() const { return origin() + std::log(sum); }
     };
+    // Takes a maximum in, and makes the sum relative to it: a change of the maximum is rare, and
+    // exp costs much.
+    static void raise(State& state, float max) {
+        const float before = state.origin();
+        state.max = Larger<float>::of(state.max, max);
+        const float after = state.origin();
+        if (before != after && state.sum != 0) state.sum *= std::exp(double(before) - after);
+    }
     static void merge(State& state, const State& later) {
-        State merged;
-        merged.max = Larger<float>::of(state.max, later.max);
-        for (const State* part : {static_cast<const State*>(&state), &later}) {
-            if (part->sum == 0) continue;  // 0 * inf otherwise
-            merged.sum += part->sum * std::exp(double(part->origin()) - merged.origin());
-        }
-        state = merged;
+        State part = later;
+        raise(state, later.max);
+        raise(part, state.max);
+        state.sum += part.sum;
     }
     static void line(State& state, const float* x, int64_t count, int64_t) {
         Fold<float, float, AsIs, Larger<float>>::State max;
         Fold<float, float, AsIs, Larger<float>>::line(max, x, count, 0);
-        State part;
-        part.max = max.value;
-        const float origin = part.origin();
+        raise(state, max.value);
+        const float origin = state.origin();
         alignas(64) float powers[kBlockElements];
         for (int64_t i = 0; i < count; ++i) powers[i] = math::exp(x[i] - origin);
         Fold<float, double, AsIs, Plus<double>>::State sum;
         Fold<float, double, AsIs, Plus<double>>::line(sum, powers, count, 0);
-        part.sum = sum.value;
-        merge(state, part);
+        state.sum += sum.value;
     }
     static void tile(State* states, const float* x, int64_t rows, int64_t cols, int64_t) {
         float max[kColumns];
@@ -132,12 +141,15 @@ struct LogSumExp {
             const float* values = x + row * cols;
             for (int64_t i = 0; i < cols; ++i) max[i] = Larger<float>::of(max[i], values[i]);
         }
-        for (int64_t i = 0; i < cols; ++i) origin[i] = std::isfinite(max[i]) ? max[i] : 0.0f;
+        for (int64_t i = 0; i < cols; ++i) {
+            raise(states[i], max[i]);
+            origin[i] = states[i].origin();
+        }
         for (int64_t row = 0; row < rows; ++row) {
             const float* values = x + row * cols;
             for (int64_t i = 0; i < cols; ++i) sum[i] += math::exp(values[i] - origin[i]);
         }
-        for (int64_t i = 0; i < cols; ++i) merge(states[i], State{max[i], sum[i]});
+        for (int64_t i = 0; i < cols; ++i) states[i].sum += sum[i];
     }
 };
 
