@@ -134,10 +134,13 @@ Violation check_distinct(const enpu_tensor& t, unsigned i) {
     unsigned count = 0;
     for (unsigned n = 0; n < t.rank; ++n) {
         const int64_t stride = t.strides[n];
-        if (t.dims[n] > 1)
-            axes[count++] = {static_cast<uint64_t>(stride < 0 ? -stride : stride), t.dims[n], n};
+        if (t.dims[n] == 1) continue;
+        const Axis axis = {static_cast<uint64_t>(stride < 0 ? -stride : stride), t.dims[n], n};
+        unsigned place = count++;
+        for (; place > 0 && axes[place - 1].step > axis.step; --place)
+            axes[place] = axes[place - 1];
+        axes[place] = axis;
     }
-    std::sort(axes, axes + count, [](const Axis& a, const Axis& b) { return a.step < b.step; });
     uint64_t reach = 0;  // within the span, which is bounded
     for (unsigned n = 0; n < count; ++n) {
         if (axes[n].step <= reach) {
