@@ -246,6 +246,34 @@ def resize_channels_last(device):
         check_close("F32", y.data, _resize(stored.data.astype(np.float64), matrices, 0), 2, 1e-6, mode)
 
 
+def _onnx_resize(x, size, mode, coord, rule, **extra):
+    """What ONNX's reference evaluator makes of a Resize node with sizes."""
+    from onnx import TensorProto, helper
+    from onnx.reference import ReferenceEvaluator
+    inputs = ["x", "roi", "", "sizes"]
+    node = helper.make_node("Resize", inputs, ["y"], mode=mode.lower(), coordinate_transformation_mode=coord.lower(),
+                            nearest_mode=rule.lower(), **extra)
+    values = [helper.make_tensor_value_info(n, t, None) for n, t in (("x", TensorProto.FLOAT), ("roi", TensorProto.FLOAT),
+                                                                    ("sizes", TensorProto.INT64))]
+    graph = helper.make_graph([node], "resize", values, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])
+    roi = np.array([0] * x.ndim + [1] * x.ndim, np.float32)
+    return ReferenceEvaluator(model).run(None, {"x": x, "roi": roi, "sizes": np.array(size, np.int64)})[0]
+
+
+def resize_as_onnx(device):
+    x = random_values(generator("onnx resize"), "F32", (1, 2, 5, 6), -10, 10)
+    for mode, coord, size in itertools.product(("NEAREST", "LINEAR", "CUBIC"), ("HALF_PIXEL", "ALIGN_CORNERS", "ASYMMETRIC"),
+                                               ((1, 2, 10, 12), (1, 2, 3, 4), (1, 2, 7, 6))):
+        for rule in ROUNDS if mode == "NEAREST" else ("FLOOR",):
+            for exclude in (0, 1) if mode == "CUBIC" else (0,):
+                want = _onnx_resize(x, size, mode, coord, rule, cubic_coeff_a=-0.75, exclude_outside=exclude)
+                y = output("F32", size)
+                device.run("RESIZE", [Tensor("F32", x), y], mode=ENUM["resize_mode"][mode], coord=ENUM["resize_coord"][coord],
+                           round=ENUM["resize_round"][rule], cubic_a=-0.75, exclude_outside=exclude)
+                check_close("F32", y.data, want.astype(np.float64), 2, 1e-5, f"{mode} {coord} {rule} to {size}, exclude {exclude}")
+
+
 def resize_too_long(device):
     """Tables of taps are bounded: an axis of more than 2^24 cannot be resized, but can be copied."""
     n = 2 ** 24 + 1
@@ -264,5 +292,6 @@ def add(cases, device):
     for dtype in ("F32", "F16", "BF16", "I8", "U8"):
         for mode in ("NEAREST", "LINEAR", "CUBIC"):
             cases.case(resize, device, dtype, mode, name=f"resize {mode} {dtype}")
-    for function in (move_parts, pad_negative, gather_out_of_range, resize_options, resize_channels_last, resize_too_long):
+    for function in (move_parts, pad_negative, gather_out_of_range, resize_options, resize_channels_last, resize_as_onnx,
+                     resize_too_long):
         cases.case(function, device)
