@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Injected faults on the simulator: what hangs, gets lost or breaks, and how it is told.
+#include <time.h>
+
+#include "tests/device_fixture.h"
+
+using namespace enpu;
+using namespace enpu::test;
+
+namespace {
+
+constexpr uint32_t kAny = 0xffffffffu;
+
+struct Faults {
+    Device device =
+        Device::open("sim:cores=2,threads=1,copy-engines=2,local-mem=64M,fault-injection=on");
+    Context context = make();
+    Timeline timeline = Timeline::create(device);
+    Buffer buffer = Buffer::create(device, 4096, ENPU_BUFFER_HOST);
+    uint64_t point = 0;
+
+    Context make() const {
+        const enpu_context_config config = {ENPU_PRIORITY_NORMAL, 200, 0, 0};
+        return Context::create(device, &config);
+    }
+    void inject(uint32_t kind, uint32_t target, uint32_t times = 1, uint64_t argument = 0) {
+        check([&](enpu_error* e) {
+            return enpu_device_inject_fault(device.get(), kind, target, 0, times, argument, e);
+        });
+    }
+    Command fill(uint64_t offset, uint8_t value) const {
+        Builder builder(device, ENPU_ENGINE_KIND_COMPUTE);
+        check([&](enpu_error* e) {
+            return enpu_build_fill(builder.get(), buffer.get(), offset, 64, value, 1, e);
+        });
+        return builder.finish();
+    }
+    int run(const Context& where, uint32_t engine, const Command& command, enpu_error* error) {
+        where.submit(engine, command, {}, {timeline.at(++point)});
+        return enpu_context_wait(where.get(), timeline.get(), point, soon(), error);
+    }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Faults, "a hung engine is reset and only its context pays") {
+    const auto other = make();
+    inject(ENPU_FAULT_KIND_ENGINE_HANG, 0);
+    const auto hung = fill(0, 1), good = fill(64, 2);
+    const auto theirs = Timeline::create(device);
+    context.submit(0, hung, {}, {timeline.at(++point)});
+    // One job waits behind the hung engine, one runs beside it.
+    other.submit(0, good, {}, {theirs.at(1)});
+    other.submit(1, fill(128, 3), {}, {theirs.at(2)});
+    expect_failure(
+        [&](enpu_error* e) {
+            return enpu_context_wait(context.get(), timeline.get(), point, soon(), e);
+        },
+        -ETIMEDOUT, {"no progress"});
+    REQUIRE(context.status().guilty == 1);
+    REQUIRE(context.status().reset_count == 1);
+    other.wait(theirs, 2, soon());
+    REQUIRE(other.status().code == 0);
+    REQUIRE(take<uint8_t>(buffer, 64, 64) == std::vector<uint8_t>(64, 2));
+    REQUIRE(take<uint8_t>(buffer, 64, 128) == std::vector<uint8_t>(64, 3));
+    REQUIRE(run(make(), 0, hung, nullptr) == 0);
+}
+
+TEST_CASE_METHOD(Faults, "a lost interrupt delays a job but does not lose it") {
+    inject(ENPU_FAULT_KIND_IRQ_LOST, kAny, kAny);
+    enpu_error error = {};
+    REQUIRE(run(context, 0, fill(0, 7), &error) == 0);
+    REQUIRE(take<uint8_t>(buffer, 64) == std::vector<uint8_t>(64, 7));
+}
+
+TEST_CASE_METHOD(Faults, "a lost doorbell is rung again") {
+    inject(ENPU_FAULT_KIND_DOORBELL_IGNORED, kAny);
+    enpu_error error = {};
+    REQUIRE(run(context, 0, fill(0, 8), &error) == 0);
+    REQUIRE(take<uint8_t>(buffer, 64) == std::vector<uint8_t>(64, 8));
+}
+
+TEST_CASE_METHOD(Faults, "memory errors fail the job with their own code") {
+    inject(ENPU_FAULT_KIND_ECC_UNCORRECTED, kAny);
+    expect_failure([&](enpu_error* e) { return run(context, 0, fill(0, 9), e); }, -EREMOTEIO,
+                   {"memory error"});
+    enpu_error error = {};
+    REQUIRE(run(make(), 0, fill(0, 9), &error) == 0);
+}
+
+TEST_CASE_METHOD(Faults, "injection is checked, and refused where it is off") {
+    expect_failure(
+        [&](enpu_error* e) { return enpu_device_inject_fault(device.get(), 999, 0, 0, 1, 0, e); },
+        -EINVAL, {"999"});
+    const auto plain = Device::open("sim");
+    expect_failure(
+        [&](enpu_error* e) { return enpu_device_inject_fault(plain.get(), 1, 0, 0, 1, 0, e); },
+        -EOPNOTSUPP, {"fault-injection=on"});
+}
+
+TEST_CASE_METHOD(Faults, "a device closes with a hung job on it") {
+    inject(ENPU_FAULT_KIND_ENGINE_HANG, 0);
+    context.submit(0, fill(0, 1), {}, {timeline.at(++point)});
+    expect_failure(
+        [&](enpu_error* e) {
+            return enpu_timeline_wait(timeline.get(), point, enpu_deadline_after(20'000'000), e);
+        },
+        -ETIME, {"deadline"});
+    // Everything goes out of scope here, the job still on the engine.
+}
+
+TEST_CASE("an idle simulator uses no CPU") {
+    const auto device = Device::open("sim");
+    const auto used = [] {
+        timespec time;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+        return time.tv_sec * 1'000'000'000L + time.tv_nsec;
+    };
+    const auto before = used();
+    timespec pause = {0, 300'000'000};
+    nanosleep(&pause, nullptr);
+    REQUIRE(used() - before < 15'000'000);
+}
