@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// Hangs and lost interrupts, injected into the device (fault-injection=on) through the driver's
+// debugfs.
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "kernel_device.h"
+
+namespace enpu::test {
+namespace {
+
+constexpr uint32_t kTimeoutMs = 600;
+
+// Arms a fault, or skips the test where the device cannot.
+void inject(enpu_fault_kind kind, uint32_t target, uint32_t times = 1, uint64_t arg = 0,
+            uint32_t after = 0) {
+    const std::string text = std::to_string(kind) + " " + std::to_string(target) + " " +
+                             std::to_string(after) + " " + std::to_string(times) + " " +
+                             std::to_string(arg);
+    const int ret = debugfs_write("inject_fault", text);
+    if (ret == -ENOENT) SKIP("needs a device with fault-injection=on and debugfs");
+    REQUIRE(ret == 0);
+}
+
+void clear_faults() {
+    CHECK(debugfs_write("inject_fault", "0 0 0 0 0") == 0);
+}
+
+unsigned long counter(const char* name) {
+    return std::stoul(sysfs(name));
+}
+
+TEST_CASE("a hung job is blamed, and nobody else") {
+    Fixture guilty(kTimeoutMs), innocent;
+    const auto resets = counter("engine_resets");
+    inject(ENPU_FAULT_KIND_ENGINE_HANG, 0);
+    REQUIRE(guilty.submit(0, Commands().nop(), 77) == 0);
+    // Behind the hung job on the engine, in a queue of its own.
+    REQUIRE(innocent.submit(0, Commands().nop()) == 0);
+    REQUIRE(guilty.device.syncobj_wait(guilty.done) == 0);
+    const auto status = guilty.device.status(guilty.ctx);
+    CHECK(status.error == -ETIMEDOUT);
+    CHECK(status.failed_job_id == 77);
+    CHECK(status.guilty == 1);
+    CHECK(guilty.submit(0, Commands().nop()) == -ENOTRECOVERABLE);
+
+    REQUIRE(innocent.device.syncobj_wait(innocent.done) == 0);
+    CHECK(innocent.device.status(innocent.ctx).error == 0);
+    CHECK(counter("engine_resets") == resets + 1);
+    CHECK(innocent.device.info().reset_count >= 1);
+    clear_faults();
+    innocent.run(0, Commands().nop());
+}
+
+TEST_CASE("jobs behind a hung one of the same context are cancelled") {
+    Fixture f(kTimeoutMs);
+    inject(ENPU_FAULT_KIND_ENGINE_HANG, f.copy);
+    const uint32_t bytes = Commands().nop().write_to(f.commands.data());
+    for (int i = 0; i < 5; i++)
+        REQUIRE(Submit(f.ctx, f.copy, Fixture::kCmdVa, bytes).signal(f.done).send(f.device) == 0);
+    REQUIRE(f.device.syncobj_wait(f.done) == 0);
+    const auto status = f.device.status(f.ctx);
+    CHECK(status.error == -ETIMEDOUT);
+    CHECK(status.failed_seqno == 1);
+    CHECK(status.failed_jobs == 5);
+    clear_faults();
+}
+
+TEST_CASE("closing the file of a hung job frees the engine") {
+    {
+        Fixture f(60'000);
+        inject(ENPU_FAULT_KIND_ENGINE_HANG, 0);
+        REQUIRE(f.submit(0, Commands().nop()) == 0);
+        usleep(100'000);
+    }
+    clear_faults();
+    Fixture next;
+    next.run(0, Commands().nop());
+}
+
+TEST_CASE("a lost interrupt delays a job, but does not fail it") {
+    Fixture f;
+    const auto lost = counter("lost_interrupts");
+    inject(ENPU_FAULT_KIND_IRQ_LOST, 1);
+    f.run(0, Commands().nop());
+    CHECK(f.device.status(f.ctx).error == 0);
+    CHECK(counter("lost_interrupts") == lost + 1);
+    clear_faults();
+}
+
+TEST_CASE("a lost doorbell delays a job, but does not fail it") {
+    Fixture f;
+    inject(ENPU_FAULT_KIND_DOORBELL_IGNORED, ~0u);
+    f.run(0, Commands().nop());
+    CHECK(f.device.status(f.ctx).error == 0);
+    clear_faults();
+}
+
+TEST_CASE("memory errors fail the job that met them") {
+    Fixture f;
+    Buffer buffer(f.device, kPage, DRM_ENPU_BO_LOCAL);
+    buffer.at(kVa);
+    inject(ENPU_FAULT_KIND_ECC_UNCORRECTED, ~0u);
+    f.run(f.copy, Commands().fill(kVa, kPage, 1).copy(kVa + 64, kVa, 16));
+    CHECK(f.device.status(f.ctx).error == -EREMOTEIO);
+    clear_faults();
+}
+
+TEST_CASE("a forced engine reset lets queued jobs go on") {
+    Fixture f;
+    Buffer word(f.device, kPage);
+    word.at(kVa);
+    const uint32_t bytes = Commands().nop().write_to(f.commands.data());
+    REQUIRE(debugfs_write("force_reset", "0") == 0);
+    for (int i = 0; i < 20; i++)
+        REQUIRE(Submit(f.ctx, 0, Fixture::kCmdVa, bytes).signal(f.done).send(f.device) == 0);
+    REQUIRE(f.device.syncobj_wait(f.done) == 0);
+    CHECK(debugfs_write("force_reset", "99") == -EINVAL);
+    CHECK(debugfs_write("force_reset", "nonsense") == -EINVAL);
+}
+
+TEST_CASE("a device reset keeps address spaces, parked jobs and memory") {
+    Fixture f;
+    Buffer words(f.device, kPage), local(f.device, kLargePage, DRM_ENPU_BO_LOCAL);
+    words.at(kVa);
+    local.at(kVa + kLargePage);
+    memset(local.data(), 0x3c, local.size());
+    REQUIRE(f.submit(0, Commands().wait(kVa, 1, 30'000'000).fill(kVa + 64, 8, 3)) == 0);
+    const auto resets = counter("device_resets");
+    REQUIRE(debugfs_write("force_reset", "device") == 0);
+    CHECK(counter("device_resets") == resets + 1);
+
+    const uint32_t go = Commands()
+                            .copy(kVa + 128, kVa + kLargePage, 8)
+                            .signal(kVa, 1)
+                            .write_to(f.commands.data() + kPage);
+    REQUIRE(Submit(f.ctx, f.copy, Fixture::kCmdVa + kPage, go).send(f.device) == 0);
+    REQUIRE(f.device.syncobj_wait(f.done) == 0);
+    CHECK(f.device.status(f.ctx).error == 0);
+    CHECK(words.data()[64] == 3);
+    CHECK(words.data()[128] == 0x3c);
+}
+
+TEST_CASE("an engine reset that fails becomes a device reset") {
+    Fixture guilty(kTimeoutMs), innocent;
+    const auto resets = counter("device_resets");
+    inject(ENPU_FAULT_KIND_RESET_FAILS, 0);
+    inject(ENPU_FAULT_KIND_ENGINE_HANG, 0);
+    REQUIRE(guilty.submit(0, Commands().nop()) == 0);
+    REQUIRE(innocent.submit(0, Commands().nop()) == 0);
+    REQUIRE(guilty.device.syncobj_wait(guilty.done) == 0);
+    CHECK(guilty.device.status(guilty.ctx).error == -ETIMEDOUT);
+    REQUIRE(innocent.device.syncobj_wait(innocent.done) == 0);
+    CHECK(innocent.device.status(innocent.ctx).error == 0);
+    CHECK(counter("device_resets") == resets + 1);
+    clear_faults();
+    innocent.run(0, Commands().nop());
+}
+
+}  // namespace
+}  // namespace enpu::test
