@@ -49,4 +49,8 @@ Outcome for_tiles(Progress& progress, int64_t count, int64_t tile, RangeFunction
     return Outcome::kDone;
 }
 
+void in_arena(unsigned threads, void (*function)(void*), void* context) {
+    arena_of(std::clamp(threads, 1u, 64u)).execute([&] { function(context); });
+}
+
 }  // namespace enpu::ops

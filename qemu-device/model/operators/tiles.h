@@ -28,4 +28,15 @@ Outcome for_tiles(Progress& progress, int64_t count, int64_t tile, Body&& body) 
         const_cast<void*>(static_cast<const void*>(&body)));
 }
 
+// Calls function(context) where parallel loops, those of libraries too, use at most `threads`
+// threads.
+void in_arena(unsigned threads, void (*function)(void*), void* context);
+
+template <class Body>
+void in_arena(unsigned threads, Body&& body) {
+    in_arena(
+        threads, [](void* context) { (*static_cast<std::remove_reference_t<Body>*>(context))(); },
+        const_cast<void*>(static_cast<const void*>(&body)));
+}
+
 }  // namespace enpu::ops

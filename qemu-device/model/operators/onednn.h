@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// What the dense operators share of oneDNN.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "functions.h"
+
+namespace enpu::ops {
+
+// The CPU engine. The instruction set is capped at AVX2, so that results do not depend on the host.
+const dnnl::engine& dnnl_engine();
+
+// An activation as part of a plan's key.
+struct ActivationKey {
+    uint32_t function = ENPU_UNARY_IDENTITY;
+    uint32_t alpha = 0;
+    uint32_t beta = 0;
+    uint32_t reserved = 0;
+};
+inline ActivationKey key_of(const Activation& act) {
+    return {act.function, std::bit_cast<uint32_t>(act.alpha), std::bit_cast<uint32_t>(act.beta), 0};
+}
+
+// True when oneDNN computes the same function as apply_unary, so that it can be fused.
+bool can_fuse(const Activation& act);
+void append_activation(dnnl::post_ops& ops, const ActivationKey& act);
+
+inline dnnl::memory memory_at(const dnnl::memory::desc& desc, const void* data) {
+    return dnnl::memory(desc, dnnl_engine(), const_cast<void*>(data));
+}
+dnnl::memory::desc f32_desc(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides);
+
+}  // namespace enpu::ops

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#include "requantise.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+
+#include "convert.h"
+#include "element.h"
+
+namespace enpu::ops {
+namespace {
+
+constexpr int64_t kGrain = 32768;
+
+template <class Body>
+void parallel(int64_t count, int64_t grain, Body&& body) {
+    if (count <= 2 * grain) return body(0, count);
+    tbb::parallel_for(tbb::blocked_range<int64_t>(0, count, grain),
+                      [&](const auto& range) { body(range.begin(), range.end()); });
+}
+
+float scale_of(const enpu_tensor& tensor) {
+    return tensor.scale == 0 ? 1.0f : tensor.scale;
+}
+
+// Sums are 32-bit and wrap.
+int32_t add(int32_t a, int32_t b) {
+    return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+}
+
+}  // namespace
+
+int64_t largest_magnitude(const enpu_tensor& tensor) {
+    const int64_t low = tensor.dtype == ENPU_DTYPE_I8 ? -128 : 0;
+    return std::max(tensor.zero_point - low, low + 255 - tensor.zero_point);
+}
+
+int64_t exact_terms(const enpu_tensor& a, const enpu_tensor& b) {
+    return ((int64_t{1} << 24) - 1) / (largest_magnitude(a) * largest_magnitude(b));
+}
+
+Requantiser::Requantiser(const Call& call, unsigned a, unsigned b, unsigned bias, unsigned scale,
+                         unsigned y, int64_t channels, const Activation& act)
+    : act_(act) {
+    const auto copy = [&](unsigned operand, auto* to, int64_t count, int64_t repeat) {
+        const View view = view_of(call.operands[operand]);
+        const auto* from = reinterpret_cast<const std::remove_pointer_t<decltype(to)>*>(view.data);
+        for (int64_t i = 0; i < count; ++i)
+            to[i] = from[(repeat ? 0 : i) * view.strides[view.rank - 1]];
+    };
+    const enpu_tensor& out = call.packet.operands[y];
+    zero_point_ = out.zero_point;
+    low_ = out.dtype == ENPU_DTYPE_I8 ? -128 : 0;
+    high_ = low_ + 255;
+    if (bias != kNone && call.operands[bias]) {
+        bias_.resize(channels);
+        copy(bias, bias_.data(), channels, false);
+    }
+    if (out.dtype == ENPU_DTYPE_I32) return;
+    scale_.resize(channels);
+    if (call.operands[scale]) {
+        copy(scale, scale_.data(), channels, call.packet.operands[scale].dims[0] == 1);
+    } else {
+        const float product = scale_of(call.packet.operands[a]) * scale_of(call.packet.operands[b]);
+        std::fill(scale_.begin(), scale_.end(), product / scale_of(out));
+    }
+}
+
+void Requantiser::finish_pixel(int32_t* sums, int64_t channel, int64_t count) const {
+    if (!bias_.empty()) {
+        for (int64_t i = 0; i < count; ++i) sums[i] = add(sums[i], bias_[channel + i]);
+    }
+    if (scale_.empty()) return;
+    const double alpha = act_.alpha, beta = act_.beta;
+    for (int64_t i = 0; i < count; ++i) {
+        double value = static_cast<double>(sums[i]) * static_cast<double>(scale_[channel + i]);
+        switch (act_.function) {
+            case ENPU_UNARY_RELU:
+                value = value > 0 ? value : 0;
+                break;
+            case ENPU_UNARY_LEAKY_RELU:
+                value = value < 0 ? value * alpha : value;
+                break;
+            case ENPU_UNARY_CLIP:
+                value = std::min(std::max(value, alpha), beta);
+                break;
+            default:
+                break;
+        }
+        value = std::nearbyint(value) + zero_point_;
+        sums[i] = static_cast<int32_t>(value > low_ ? std::min(value, high_) : low_);
+    }
+}
+
+void Requantiser::finish(int32_t* sums, int64_t pixels, int64_t channel, int64_t count) const {
+    if (bias_.empty() && scale_.empty()) return;
+    parallel(pixels, std::max<int64_t>(kGrain / 4 / count, 1), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) finish_pixel(sums + i * count, channel, count);
+    });
+}
+
+void add_exact(const float* from, int32_t* sums, int64_t count, bool first) {
+    parallel(count, kGrain, [&](int64_t begin, int64_t end) {
+        if (first) {
+            for (int64_t i = begin; i < end; ++i) sums[i] = static_cast<int32_t>(from[i]);
+        } else {
+            for (int64_t i = begin; i < end; ++i)
+                sums[i] = add(sums[i], static_cast<int32_t>(from[i]));
+        }
+    });
+}
+
+View integer_view(View floats, int32_t* data) {
+    floats.dtype = ENPU_DTYPE_I32;
+    floats.data = reinterpret_cast<std::byte*>(data);
+    return floats;
+}
+
+void add_integers(const View& from, const View& to) {
+    const Loop loop = make_loop(std::array{from, to});
+    parallel(loop.count, kGrain, [&](int64_t begin, int64_t end) {
+        alignas(64) int64_t a[kBlockElements];
+        alignas(64) int64_t b[kBlockElements];
+        for_blocks(loop, begin, end, [&](const Block& block) {
+            const int64_t* x = fetch<int64_t>(from, block, 0, a);
+            const int64_t* y = fetch<int64_t>(to, block, 1, b);
+            for (int64_t i = 0; i < block.size(); ++i) b[i] = x[i] + y[i];
+            put<int64_t>(b, to, block, 1);
+        });
+    });
+}
+
+void store_integers(const View& from, const View& to) {
+    const Loop loop = make_loop(std::array{from, to});
+    parallel(loop.count, kGrain, [&](int64_t begin, int64_t end) {
+        alignas(64) int64_t values[kBlockElements];
+        for_blocks(loop, begin, end, [&](const Block& block) {
+            put<int64_t>(fetch<int64_t>(from, block, 0, values), to, block, 1);
+        });
+    });
+}
+
+}  // namespace enpu::ops

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "weights.h"
+
+#include <algorithm>
+#include <array>
+
+#include "convert.h"
+#include "rules.h"
+
+namespace enpu::ops {
+namespace {
+
+using dnnl::memory;
+
+constexpr int64_t kReorderElements = int64_t{4} << 20;  // a tile: about 5 ms
+constexpr int64_t kReorderStep = 192;  // a multiple of every block of output channels
+
+memory::dims split_dims(const View& weights, uint32_t groups) {
+    const auto& d = weights.dims;
+    return weight_dims(groups, d[0], d[1] * groups, d[2], d[3]);
+}
+
+void reorder(const memory::desc& from, const void* source, const memory::desc& to, void* target) {
+    dnnl::stream stream(dnnl_engine());
+    memory source_memory = memory_at(from, source), target_memory = memory_at(to, target);
+    dnnl::reorder(source_memory, target_memory).execute(stream, source_memory, target_memory);
+    stream.wait();
+}
+
+memory::dims dense_strides(const memory::dims& dims) {
+    memory::dims strides(dims.size());
+    int64_t stride = 1;
+    for (size_t axis = dims.size(); axis-- > 0;) {
+        strides[axis] = stride;
+        stride *= dims[axis];
+    }
+    return strides;
+}
+
+bool is_dense(const View& view) {
+    int64_t stride = 1;
+    for (unsigned axis = view.rank; axis-- > 0;) {
+        if (view.dims[axis] != 1 && view.strides[axis] != stride) return false;
+        stride *= view.dims[axis];
+    }
+    return true;
+}
+
+}  // namespace
+
+Outcome reorder_weights(Progress& progress, const memory::desc& from, const void* source,
+                        const memory::desc& to, void* target) {
+    const memory::dims dims = to.get_dims();
+    int64_t per_first = 1;
+    for (size_t axis = 1; axis < dims.size(); ++axis) per_first *= dims[axis];
+    const int64_t step =
+        std::max<int64_t>(kReorderElements / per_first / kReorderStep * kReorderStep, kReorderStep);
+    for (int64_t begin = 0; begin < dims[0]; begin += step) {
+        if (begin > 0 && !progress.proceed()) return Outcome::kStopped;
+        memory::dims part = dims, offset(dims.size(), 0);
+        part[0] = std::min(step, dims[0] - begin);
+        offset[0] = begin;
+        in_arena(progress.threads(), [&] {
+            if (part == dims) return reorder(from, source, to, target);
+            reorder(from.submemory_desc(part, offset), source, to.submemory_desc(part, offset),
+                    target);
+        });
+    }
+    return Outcome::kDone;
+}
+
+Outcome ConvWeights::gather(Progress& progress, const View& from, uint32_t groups,
+                            int32_t zero_point) {
+    const memory::dims dims = split_dims(from, groups);
+    desc_ = f32_desc(dims, dense_strides(dims));
+    if (from.dtype == ENPU_DTYPE_F32 && is_dense(from)) {
+        data_ = reinterpret_cast<const float*>(from.data);
+        return Outcome::kDone;
+    }
+    gathered_ = scratch_floats(element_count(from));
+    data_ = gathered_.floats();
+    return convert_tiled(progress, from, dense_view(gathered_.floats(), {from.dims.data(), 4}),
+                         zero_point);
+}
+
+Outcome ConvWeights::open(Progress& progress, const Operand& weights, uint32_t operand,
+                          uint32_t groups) {
+    const View view = view_of(weights);
+    if (weights.desc->format == ENPU_FORMAT_PLAIN) return gather(progress, view, groups);
+
+    const auto bad = [&](int64_t value) {
+        progress.detail(operand, value);
+        return Outcome::kBadOperand;
+    };
+    const auto header = read_header(weights, ENPU_PACK_KIND_CONV2D, groups);
+    if (!header) return bad(0);
+    if (header->layout == static_cast<uint32_t>(PackedLayout::kPlain)) {
+        return gather(progress, plain_behind_header(view), groups);
+    }
+    const auto desc = block_desc(header->block, split_dims(view, groups));
+    if (header->layout != static_cast<uint32_t>(PackedLayout::kBlocked) || !desc ||
+        desc->get_size() > weights.desc->bytes - ENPU_PACKED_HEADER_BYTES) {
+        return bad(header->block);
+    }
+    desc_ = *desc;
+    data_ = reinterpret_cast<const float*>(weights.data + ENPU_PACKED_HEADER_BYTES);
+    return Outcome::kDone;
+}
+
+Outcome ConvWeights::as(Progress& progress, const memory::desc& layout, const float*& weights) {
+    if (layout == desc_) {
+        weights = data_;
+        return Outcome::kDone;
+    }
+    if (reordered_.data() != nullptr && layout == reordered_desc_) {
+        weights = reordered_.floats();
+        return Outcome::kDone;
+    }
+    reordered_ = Scratch(layout.get_size());
+    reordered_desc_ = layout;
+    weights = reordered_.floats();
+    return reorder_weights(progress, desc_, data_, layout, reordered_.data());
+}
+
+}  // namespace enpu::ops
