@@ -135,6 +135,8 @@ enum enpu_hal_caps {
     ENPU_HAL_CAP_USERPTR = 1u << 6,     /* memory.wrap */
     ENPU_HAL_CAP_SHARE = 1u << 7,       /* memory.export_fd and memory.import_fd */
     ENPU_HAL_CAP_FENCE_SHARE = 1u << 8, /* fence.export_fd and fence.import_fd */
+    ENPU_HAL_CAP_WAIT_EARLY = 1u << 9,  /* a submission may wait for a point that nobody has
+                                           submitted or  signalled yet; others refuse it */
 };
 
 enum enpu_hal_device_class {
@@ -413,8 +415,8 @@ struct enpu_hal_kernel_table {
 struct enpu_hal_graph_table {
     struct enpu_hal_header header;
     /* Checks and encodes. Buffers named by the commands must outlive the graph, or be replaced by
-     * update. HOST_CALL is not allowed. On an error status->op_id is the index of the command that is
-     * to blame, plus 1. */
+     * update. HOST_CALL is not allowed. On an error status->op_id is the index of the command that
+     * is to blame, plus 1. */
     uint32_t (*create)(struct enpu_hal_device* device, const struct enpu_hal_command* commands,
                        uint32_t count, struct enpu_hal_graph** graph,
                        struct enpu_hal_status* status);

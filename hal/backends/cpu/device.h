@@ -88,7 +88,7 @@ extern const enpu_hal_profile_table kProfile;
 
 constexpr uint32_t kCaps = ENPU_HAL_CAP_GRAPH | ENPU_HAL_CAP_PROFILE | ENPU_HAL_CAP_COPY_2D |
                            ENPU_HAL_CAP_HOST_CALL | ENPU_HAL_CAP_TIMESTAMP |
-                           ENPU_HAL_CAP_MAP_LOCAL | ENPU_HAL_CAP_USERPTR;
+                           ENPU_HAL_CAP_MAP_LOCAL | ENPU_HAL_CAP_USERPTR | ENPU_HAL_CAP_WAIT_EARLY;
 constexpr uint32_t kMaxCommands = 256;
 
 constexpr enpu_hal_header table_header(size_t size, enpu_hal_type type) {
