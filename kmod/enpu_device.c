@@ -54,7 +54,8 @@ static int enpu_read_caps(struct enpu_device *edev)
 	edev->max_command = min_t(u32, enpu_read32(edev, ENPU_REG_CAP_MAX_COMMAND),
 				  ENPU_MAX_COMMAND_BYTES);
 
-	if (!edev->num_compute || !copy || edev->num_engines > ENPU_MAX_ENGINES)
+	/* Vector 0 is for errors, and the interrupt registers have a bit for each vector. */
+	if (!edev->num_compute || !copy || edev->num_engines >= ENPU_MAX_VECTORS)
 		return dev_err_probe(edev->drm.dev, -ENODEV, "%u compute and %u copy engines\n",
 				     edev->num_compute, copy);
 	if (!edev->num_queues || !edev->num_as)
@@ -154,6 +155,9 @@ int enpu_tlb_invalidate(struct enpu_device *edev, u32 as_id)
 	u32 seq, done;
 
 	guard(mutex)(&edev->tlb_lock);
+	/* At rest it reaches no memory, and forgets everything before it runs again. */
+	if (!READ_ONCE(edev->running))
+		return 0;
 	enpu_write32(edev, ENPU_REG_TLB_INVALIDATE, FIELD_PREP(ENPU_TLB_INVALIDATE_AS, as_id));
 	seq = enpu_read32(edev, ENPU_REG_TLB_SEQ);
 	return readl_poll_timeout(edev->regs + ENPU_REG_TLB_DONE, done, (s32)(done - seq) >= 0, 20,

@@ -117,8 +117,14 @@ static void enpu_queue_settle(struct enpu_queue *queue)
 	status = enpu_read32(queue->edev, ENPU_REG_QUEUE_STATUS(queue->id));
 	if (FIELD_GET(ENPU_QUEUE_STATUS_STATE, status) != ENPU_QUEUE_STATE_FAULTED)
 		return;
-	/* Torn by the reset of another: goes on behind the torn job. */
+	/* Its record may have come after we looked. */
+	enpu_errors_drain(queue->edev);
 	enpu_queue_check_faulted(queue);
+	if (READ_ONCE(queue->ctx->dead)) {
+		enpu_queue_shut(queue);
+		return;
+	}
+	/* Torn by the reset of another: goes on behind the torn job. */
 	enpu_queue_ask_stop(queue);
 	if (!enpu_queue_wait_stopped(queue, ktime_get_ns() + NSEC_PER_SEC))
 		enpu_queue_program(queue);
