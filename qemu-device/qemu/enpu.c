@@ -71,9 +71,7 @@ static void enpu_write_config(PCIDevice *pdev, uint32_t addr, uint32_t value,
     EnpuState *s = ENPU(pdev);
 
     pci_default_write_config(pdev, addr, value, len);
-    if (pci_is_express(pdev)) {
-        pcie_cap_flr_write_config(pdev, addr, value, len);
-    }
+    pcie_cap_flr_write_config(pdev, addr, value, len);
     enpu_irq_update(s);
 }
 
@@ -131,13 +129,11 @@ static bool enpu_bars_init(EnpuState *s, Error **errp)
 
 static bool enpu_caps_init(PCIDevice *pdev, Error **errp)
 {
-    if (pci_bus_is_express(pci_get_bus(pdev))) {
-        if (pcie_endpoint_cap_init(pdev, ENPU_EXP_OFFSET) < 0) {
-            error_setg(errp, "enpu: no PCIe capability");
-            return false;
-        }
-        pcie_cap_flr_init(pdev);
+    if (pcie_endpoint_cap_init(pdev, ENPU_EXP_OFFSET) < 0) {
+        error_setg(errp, "enpu: no PCIe capability");
+        return false;
     }
+    pcie_cap_flr_init(pdev);
     if (pci_pm_init(pdev, ENPU_PM_OFFSET, errp) < 0) {
         return false;
     }
@@ -341,7 +337,6 @@ static const TypeInfo enpu_types[] = {
         .class_init = enpu_class_init,
         .interfaces = (InterfaceInfo[]) {
             { INTERFACE_PCIE_DEVICE },
-            { INTERFACE_CONVENTIONAL_PCI_DEVICE },
             { }
         },
     },
