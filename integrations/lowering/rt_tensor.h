@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+#ifndef ENPU_LOWERING_RT_TENSOR_H
+#define ENPU_LOWERING_RT_TENSOR_H
+
+#include "host_tensor.h"
+
+namespace enpu::lowering {
+
+enpu_op_tensor tensor_desc(uint32_t dtype, const Dims& dims, const Dims& strides);
+
+}  // namespace enpu::lowering
+#endif

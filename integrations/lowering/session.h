@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Lowered graphs on a device: weights, compiled programs, runs.
+#ifndef ENPU_LOWERING_SESSION_H
+#define ENPU_LOWERING_SESSION_H
+
+#include <functional>
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+#include "claim.h"
+#include "passes.h"
+#include "rt.h"
+
+namespace enpu::lowering {
+
+void check(rt_status status, const char* what);  // throws Error with the status' own sentence
+
+// Constants on the device, each form once for all programs. Not thread-safe: used under the lock of
+// the session.
+class WeightStore {
+  public:
+    WeightStore(rt_device device, rt_stream stream) : device_(device), stream_(stream) {}
+    ~WeightStore();
+    WeightStore(const WeightStore&) = delete;
+    WeightStore& operator=(const WeightStore&) = delete;
+
+    struct Weight {
+        void* data = nullptr;
+        bool packed = false;
+        enpu_op_tensor desc{};  // of the packed form
+    };
+    const Weight& get(const Constant& constant);
+    uint64_t bytes() const { return bytes_; }
+    size_t count() const { return weights_.size(); }
+
+  private:
+    Weight upload(const Constant& constant);
+    void* allocate(uint64_t bytes);
+    Weight pack(const Constant& constant, const enpu_op_tensor& plain, uint64_t packed_bytes);
+    rt_device device_;
+    rt_stream stream_;
+    std::map<std::string, Weight> weights_;
+    std::vector<void*> owned_;
+    std::vector<HostTensorPtr> kept_;  // keys hold their addresses
+    uint64_t bytes_ = 0;
+};
+
+// One device with one stream, shared by the executables of a framework session.
+class DeviceSession {
+  public:
+    explicit DeviceSession(const std::string& spec);
+    ~DeviceSession();
+    DeviceSession(const DeviceSession&) = delete;
+    DeviceSession& operator=(const DeviceSession&) = delete;
+
+    rt_device device() const { return device_; }
+    rt_stream stream() const { return stream_; }
+    WeightStore& weights() { return *weights_; }
+    std::mutex& lock() { return lock_; }
+    std::string check_kernel(const Kernel& kernel);  // empty, or why the device refuses it
+
+  private:
+    rt_device device_ = nullptr;
+    rt_stream stream_ = nullptr;
+    std::unique_ptr<WeightStore> weights_;
+    std::mutex lock_;
+};
+
+struct ExecutableStats {
+    uint64_t hits = 0;
+    uint64_t misses = 0;
+    uint64_t evictions = 0;
+    uint64_t runs = 0;
+    uint64_t compile_ns = 0;
+    uint64_t kernels = 0;  // of the last program
+    uint64_t arena_bytes = 0;
+};
+
+struct RunInput {
+    const void* data = nullptr;  // host memory, row-major
+    Dims dims;
+};
+
+struct Program;
+
+class Executable {
+  public:
+    // Takes the graph as it is and optimises it. At most `max_programs` sets of shapes stay compiled.
+    Executable(std::shared_ptr<DeviceSession> session, Graph graph, size_t max_programs);
+    ~Executable();
+
+    // `output(i, dims)` gives host memory for output i. Blocks until the outputs are written; one run
+    // at a time. Throws Error.
+    void run(const std::vector<RunInput>& inputs,
+             const std::function<void*(size_t, const Dims&)>& output);
+
+    const Graph& graph() const { return graph_; }
+    const OptimiseReport& optimised() const { return optimised_; }
+    ExecutableStats stats() const;
+
+  private:
+    Program& program_for(const std::vector<RunInput>& inputs);
+    std::unique_ptr<Program> compile(const std::vector<RunInput>& inputs);
+    void execute(Program& program, const std::vector<RunInput>& inputs,
+                 const std::function<void*(size_t, const Dims&)>& output);
+
+    std::shared_ptr<DeviceSession> session_;
+    Graph graph_;
+    OptimiseReport optimised_;
+    std::vector<bool> host_inputs_;
+    size_t max_programs_;
+    std::list<std::pair<std::string, std::unique_ptr<Program>>> programs_;  // newest first
+    ExecutableStats stats_;
+};
+
+}  // namespace enpu::lowering
+#endif

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// enpu-ocr: reads the text in a picture with PP-OCR on ONNX Runtime.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+
+#include "results.h"
+
+namespace enpu::ocr {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: enpu-ocr MODEL_DIR IMAGE [--device npu|sim|cpu-ep|ort-cpu] [--ep LIBRARY] [--json FILE]\n"
+    "                                [--report] [--dump DIR] [--repeat N]\n"
+    "       enpu-ocr MODEL_DIR --check DIR\n"
+    "  --device  where the models run: on the NPU (default), its simulator, the cpu backend of the\n"
+    "            provider, or ONNX Runtime's own CPU provider; else a device spec of the runtime\n"
+    "  --ep      the execution provider (default: libenpu-ort-ep.so beside the program or in ../lib)\n"
+    "  --json    results for machines\n"
+    "  --report  prints every node that did not run on the NPU, with the reason\n"
+    "  --dump    writes input and output of every run of a model\n"
+    "  --repeat  reads the picture N times; times are of the last one\n"
+    "  --check   runs the models on dumped inputs with ONNX Runtime's CPU provider and compares\n";
+
+constexpr double kTolerance = 1e-3;
+
+struct Arguments {
+    std::string models, image, device = "npu", ep, json, dump, check;
+    bool report = false;
+    int repeat = 1;
+};
+
+Arguments parse(int argc, char** argv) {
+    Arguments a;
+    std::vector<std::string> plain;
+    const std::map<std::string, std::string*> values = {{"--device", &a.device}, {"--ep", &a.ep}, {"--json", &a.json},
+                                                        {"--dump", &a.dump}, {"--check", &a.check}};
+    for (int i = 1; i < argc; ++i) {
+        const std::string word = argv[i];
+        const auto it = values.find(word);
+        const bool repeat = word == "--repeat";
+        if ((it != values.end() || repeat) && i + 1 == argc) throw std::runtime_error(word + " needs a value");
+        if (it != values.end()) {
+            *it->second = argv[++i];
+        } else if (repeat) {
+            a.repeat = std::atoi(argv[++i]);
+            if (a.repeat < 1 || a.repeat > 10000) throw std::runtime_error("--repeat takes 1 to 10000");
+        } else if (word == "--report") {
+            a.report = true;
+        } else if (word.starts_with("--")) {
+            throw std::runtime_error("unknown option " + word);
+        } else {
+            plain.push_back(word);
+        }
+    }
+    if (plain.size() != (a.check.empty() ? 2u : 1u)) throw std::runtime_error("MODEL_DIR and IMAGE are needed");
+    a.models = plain[0];
+    if (a.check.empty()) a.image = plain[1];
+    if (a.device == "cpu-ep") a.device = "cpu";
+    return a;
+}
+
+std::string find_model(const std::string& dir, const std::string& part) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(dir, error)) {
+        const std::string name = entry.path().filename().string();
+        if (name.find(part) != std::string::npos && entry.path().extension() == ".onnx") return entry.path().string();
+    }
+    throw std::runtime_error("there is no model '*" + part + "*.onnx' in '" + dir + "'");
+}
+
+std::string find_ep() {
+    const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    for (const char* place : {"libenpu-ort-ep.so", "../lib/libenpu-ort-ep.so"}) {
+        if (std::filesystem::exists(here / place)) return (here / place).string();
+    }
+    throw std::runtime_error("libenpu-ort-ep.so is not beside the program; name it with --ep");
+}
+
+struct Outcome {
+    std::vector<Line> lines;
+    std::vector<Stage> stages;
+    long total = 0, npu = 0;
+    std::vector<std::pair<std::string, NodeCounts>> models;
+};
+
+std::string to_json(const Arguments& a, const Outcome& o) {
+    std::string text = "{\n  \"device\": " + quoted(a.device) + ",\n  \"text\": [";
+    for (size_t i = 0; i < o.lines.size(); ++i) text += (i ? ",\n    " : "\n    ") + quoted(o.lines[i].text);
+    text += "],\n  \"nodes_total\": " + std::to_string(o.total) + ",\n  \"nodes_npu\": " + std::to_string(o.npu) +
+            ",\n  \"ms\": {";
+    for (size_t i = 0; i < o.stages.size(); ++i) {
+        char ms[32];
+        std::snprintf(ms, sizeof(ms), "%.3f", o.stages[i].ms);
+        text += (i ? ", " : "") + quoted(o.stages[i].name) + ": " + ms;
+    }
+    text += "},\n  \"models\": {";
+    for (size_t i = 0; i < o.models.size(); ++i) {
+        const auto& [name, counts] = o.models[i];
+        text += std::string(i ? ",\n    " : "\n    ") + quoted(name) + ": {\"nodes_total\": " + std::to_string(counts.total) +
+                ", \"nodes_npu\": " + std::to_string(counts.npu) + ", \"device_ops_last_run\": " + counts.ops +
+                ", \"left_out\": " + counts.left_out + "}";
+    }
+    return text + "}\n}\n";
+}
+
+void print(const Arguments& a, const Outcome& o) {
+    for (const Line& line : o.lines) std::printf("%s\n", line.text.c_str());
+    std::printf("\n");
+    if (a.device != "ort-cpu") {
+        std::printf("nodes on the NPU: %ld of %ld\n", o.npu, o.total);
+        for (const auto& [name, counts] : o.models) {
+            std::printf("  %s: %ld of %ld, operators counted by the device in its last run: %s\n", name.c_str(),
+                        counts.npu, counts.total, counts.ops.c_str());
+            if (counts.left_out != "[]" && (a.report || counts.left_out.size() < 2000)) {
+                std::printf("  not on the NPU: %s\n", counts.left_out.c_str());
+            }
+        }
+    }
+    for (const Stage& stage : o.stages) std::printf("%-18s %9.1f ms\n", stage.name.c_str(), stage.ms);
+}
+
+// A folder for the provider's reports, gone at the end.
+class ReportDir {
+  public:
+    ReportDir() : path_((std::filesystem::temp_directory_path() / "enpu-ocr-XXXXXX").string()) {
+        if (!mkdtemp(path_.data())) throw std::runtime_error("no folder for reports can be made in " + path_);
+    }
+    ~ReportDir() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    const std::string& path() const { return path_; }
+
+  private:
+    std::string path_;
+};
+
+int read_picture(const Arguments& a) {
+    const Image image = load_image(a.image);
+    const ReportDir reports;
+    Engine engine({a.device, a.device == "ort-cpu" ? "" : (a.ep.empty() ? find_ep() : a.ep), reports.path()});
+    Model detection(engine, "detection", find_model(a.models, "_det_"));
+    Model recognition(engine, "recognition", find_model(a.models, "_rec_"));
+    Pipeline pipeline(detection, recognition, {});
+    Outcome outcome;
+    for (int i = 0; i < a.repeat; ++i) {
+        size_t number = 0;
+        if (!a.dump.empty() && i + 1 == a.repeat) {
+            pipeline.observer = [&](const Model& model, const Tensor& input, const Tensor& output) {
+                write_dump(a.dump, number++, model, input, output);
+            };
+        }
+        outcome.lines = pipeline.read(image);
+    }
+    outcome.stages = {{"load detection", detection.load_ms()}, {"load recognition", recognition.load_ms()}};
+    outcome.stages.insert(outcome.stages.end(), pipeline.stages().begin(), pipeline.stages().end());
+    for (const Model* model : {&detection, &recognition}) {
+        if (model->report().empty() || !std::filesystem::exists(model->report())) continue;
+        outcome.models.emplace_back(model->name(), read_report(model->report()));
+        outcome.total += outcome.models.back().second.total;
+        outcome.npu += outcome.models.back().second.npu;
+    }
+    print(a, outcome);
+    if (!a.json.empty()) write_text(a.json, to_json(a, outcome));
+    return 0;
+}
+
+int check_dumps(const Arguments& a) {
+    const std::vector<Dump> dumps = read_dumps(a.check);
+    if (dumps.empty()) throw std::runtime_error("there are no dumps in '" + a.check + "'");
+    Engine engine({"ort-cpu", "", ""});
+    Model detection(engine, "detection", find_model(a.models, "_det_"));
+    Model recognition(engine, "recognition", find_model(a.models, "_rec_"));
+    double worst = 0;
+    for (const Dump& dump : dumps) {
+        Model& model = dump.model == "detection" ? detection : recognition;
+        const double error = relative_error(dump.output, model.run(dump.input));
+        std::printf("%-12s relative error %.3e\n", dump.model.c_str(), error);
+        worst = std::max(worst, error);
+    }
+    std::printf("max_rel_err %.3e %s %g\n", worst, worst <= kTolerance ? "<=" : ">", kTolerance);
+    if (!a.json.empty()) write_text(a.json, "{\"max_rel_err\": " + std::to_string(worst) + "}\n");
+    return worst <= kTolerance ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace enpu::ocr
+
+int main(int argc, char** argv) {
+    using namespace enpu::ocr;
+    try {
+        if (argc == 2 && std::string(argv[1]) == "--help") {
+            std::fputs(kUsage, stdout);
+            return 0;
+        }
+        const Arguments arguments = parse(argc, argv);
+        return arguments.check.empty() ? read_picture(arguments) : check_dumps(arguments);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "enpu-ocr: %s\n", error.what());
+        return 1;
+    }
+}
