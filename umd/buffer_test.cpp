@@ -141,14 +141,14 @@ TEST_CASE("a read-only buffer is no output") {
         [&](enpu_error* e) {
             return enpu_build_copy(builder.get(), fixed.get(), 0, in.get(), 0, 64, e);
         },
-        -EACCES, {"COPY", "'dst'", "READ_ONLY"});
+        -EACCES, {"copy", "'dst'", "READ_ONLY"});
     // The device has the same opinion when the packet is forged.
     const auto forged = f.host(64);
     const enpu_fill_packet fill = {{ENPU_OPCODE_FILL, 0, sizeof(fill), 0}, fixed.va(), 64, 1, 1, 0};
     put(forged, std::vector<enpu_fill_packet>{fill});
     expect_failure(
         [&](enpu_error* e) { return f.run_raw(f.copy_engine(), forged.va(), sizeof(fill), e); },
-        -EFAULT, {"FILL"});
+        -EFAULT, {"fill"});
 }
 
 TEST_CASE("a released buffer stays until its job has ended") {

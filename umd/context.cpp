@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "enpu_hw_tables.h"
+#include "command/names.h"
 #include "rules/rules.h"
 #include "timeline.h"
 
@@ -19,18 +19,6 @@ std::string format(const char* pattern, auto... values) {
     return text;
 }
 
-std::string opcode_name(uint32_t opcode) {
-    if (opcode < ENPU_MAX_OPCODES && enpu_opcodes[opcode].exists) return enpu_opcodes[opcode].name;
-    return format("opcode %u", opcode);
-}
-
-std::string operand_name(uint32_t opcode, uint32_t operand) {
-    if (opcode < ENPU_MAX_OPCODES && operand < enpu_opcodes[opcode].num_operands) {
-        return format("operand '%s'", enpu_opcodes[opcode].operands[operand].name);
-    }
-    return format("operand %u", operand);
-}
-
 std::string packet_place(const drm_enpu_ctx_status& status) {
     return format("%s at byte %u of the command buffer", opcode_name(status.opcode).c_str(),
                   status.packet);
@@ -38,7 +26,8 @@ std::string packet_place(const drm_enpu_ctx_status& status) {
 
 std::string refused(const drm_enpu_ctx_status& status) {
     std::string text = "the device refused " + packet_place(status);
-    if (status.operand != 0xff) text += ": " + operand_name(status.opcode, status.operand);
+    if (status.operand != 0xff)
+        text += ": operand '" + operand_name(status.opcode, status.operand) + "'";
     if (status.rule != 0)
         text +=
             format(" breaks rule '%s'", rules::rule_name(static_cast<rules::Rule>(status.rule)));
@@ -56,7 +45,7 @@ std::string cause(const drm_enpu_ctx_status& status) {
             return refused(status);
         case -ETIMEDOUT:
             if (status.hw_status == ENPU_STATUS_WAIT_TIMEOUT)
-                return "WAIT ran out of time, " + packet_place(status);
+                return "its wait ran out of time, " + packet_place(status);
             return "it made no progress within its time and its engine was reset";
         case -EREMOTEIO:
             return "DMA or memory error in " + packet_place(status);

@@ -35,7 +35,7 @@ TEST_CASE("a forged VA faults its job only, and says where") {
         [&](enpu_error* e) {
             return f.run_raw(f.copy_engine(), command.va(), sizeof(enpu_copy_packet), e);
         },
-        -EFAULT, {"0x200000000000", "COPY", "byte 0", "id 77"});
+        -EFAULT, {"0x200000000000", "copy", "byte 0", "id 77"});
     const auto status = f.context.status();
     REQUIRE(status.code == -EFAULT);
     REQUIRE(status.guilty == 1);
@@ -80,7 +80,7 @@ TEST_CASE("a packet that only the device has seen is refused by the same rule") 
     put(command, std::vector<enpu_fill_packet>{fill});
     expect_failure(
         [&](enpu_error* e) { return f.run_raw(f.copy_engine(), command.va(), sizeof(fill), e); },
-        -EBADMSG, {"refused", "FILL", "rule"});
+        -EBADMSG, {"refused", "fill", "rule"});
     REQUIRE(f.context.status().rule != 0);
     f.renew_context();
 
@@ -159,7 +159,7 @@ TEST_CASE("a WAIT packet runs out of time") {
         [&](enpu_error* e) {
             return enpu_context_wait(f.context.get(), f.timeline.get(), f.point, soon(), e);
         },
-        -ETIMEDOUT, {"WAIT", "out of time"});
+        -ETIMEDOUT, {"wait", "out of time"});
     expect_healthy(f);
 }
 

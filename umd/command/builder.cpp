@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "command/names.h"
+
 using namespace enpu;
 
 int enpu_builder::append(enpu_packet* packet, std::span<const Target> targets, enpu_error* error) {
@@ -11,7 +13,7 @@ int enpu_builder::append(enpu_packet* packet, std::span<const Target> targets, e
         packet->tag = tag;
         if (packet->size > device->info.max_command_bytes - bytes.size()) {
             return fail(error, -EINVAL, "%s: the command would pass the device's limit of %u bytes",
-                        opcode_name(packet->opcode), device->info.max_command_bytes);
+                        opcode_name(packet->opcode).c_str(), device->info.max_command_bytes);
         }
         if (int r = resolve(device.get(), raw, targets, error)) return r;
         if (int r = check_capability(device.get(), raw, error)) return r;

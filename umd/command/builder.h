@@ -37,9 +37,6 @@ struct Extent {
 
 constexpr size_t kMaxPacketBytes = ENPU_OPERATOR_PACKET_BYTES(ENPU_MAX_OPERANDS);
 
-// Name of an operand for messages, by the hardware tables.
-const char* operand_name(uint16_t opcode, uint32_t operand);
-const char* opcode_name(uint16_t opcode);
 bool operand_is_output(uint16_t opcode, uint32_t operand);
 
 // Puts va + offset of each target into the packet. Refuses an offset that does not lie in its

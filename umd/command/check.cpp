@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "command/builder.h"
+#include "command/names.h"
 #include "enpu_hw_tables.h"
 
 namespace enpu {
@@ -50,34 +51,19 @@ int check_target(const std::byte* packet, const Target& target, enpu_error* erro
         static_cast<uint64_t>(begin) > target.buffer->bytes - range.bytes) {
         return fail(error, -EINVAL,
                     "%s: operand '%s' reaches outside of its buffer: bytes [%lld, %lld) of %llu",
-                    opcode_name(opcode), operand_name(opcode, target.operand), (long long)begin,
-                    (long long)(begin + static_cast<int64_t>(range.bytes)),
+                    opcode_name(opcode).c_str(), operand_name(opcode, target.operand).c_str(),
+                    (long long)begin, (long long)(begin + static_cast<int64_t>(range.bytes)),
                     (unsigned long long)target.buffer->bytes);
     }
     if (operand_is_output(opcode, target.operand) &&
         (target.buffer->flags & ENPU_BUFFER_READ_ONLY) != 0) {
         return fail(error, -EACCES, "%s: operand '%s' is written but lies in a READ_ONLY buffer",
-                    opcode_name(opcode), operand_name(opcode, target.operand));
+                    opcode_name(opcode).c_str(), operand_name(opcode, target.operand).c_str());
     }
     return 0;
 }
 
 }  // namespace
-
-const char* opcode_name(uint16_t opcode) {
-    return opcode < ENPU_MAX_OPCODES && enpu_opcodes[opcode].exists ? enpu_opcodes[opcode].name
-                                                                    : "unknown opcode";
-}
-
-const char* operand_name(uint16_t opcode, uint32_t operand) {
-    if (opcode < ENPU_MAX_OPCODES && enpu_opcodes[opcode].is_operator) {
-        return operand < enpu_opcodes[opcode].num_operands
-                   ? enpu_opcodes[opcode].operands[operand].name
-                   : "unknown";
-    }
-    if (opcode == ENPU_OPCODE_COPY) return operand == 0 ? "dst" : "src";
-    return opcode == ENPU_OPCODE_FILL ? "dst" : "addr";
-}
 
 bool operand_is_output(uint16_t opcode, uint32_t operand) {
     switch (opcode) {
@@ -97,19 +83,19 @@ int resolve(enpu_device* device, std::byte* packet, std::span<const Target> targ
             enpu_error* error) {
     const uint16_t opcode = opcode_of(packet);
     for (const Target& target : targets) {
-        const char* operand = operand_name(opcode, target.operand);
         if (target.buffer == nullptr) {
-            return fail(error, -EINVAL, "%s: operand '%s' has no buffer", opcode_name(opcode),
-                        operand);
+            return fail(error, -EINVAL, "%s: operand '%s' has no buffer",
+                        opcode_name(opcode).c_str(), operand_name(opcode, target.operand).c_str());
         }
         if (target.buffer->device.get() != device) {
             return fail(error, -EINVAL, "%s: operand '%s' lies in a buffer of another device",
-                        opcode_name(opcode), operand);
+                        opcode_name(opcode).c_str(), operand_name(opcode, target.operand).c_str());
         }
         if (target.offset >= target.buffer->bytes) {
             return fail(error, -EINVAL,
                         "%s: operand '%s': offset %llu is not inside its buffer of %llu bytes",
-                        opcode_name(opcode), operand, (unsigned long long)target.offset,
+                        opcode_name(opcode).c_str(), operand_name(opcode, target.operand).c_str(),
+                        (unsigned long long)target.offset,
                         (unsigned long long)target.buffer->bytes);
         }
         const uint64_t address = target.buffer->va + target.offset;
@@ -122,7 +108,7 @@ int check_capability(const enpu_device* device, const std::byte* packet, enpu_er
     const uint16_t opcode = opcode_of(packet);
     if (opcode >= ENPU_MAX_OPCODES || (device->info.opcodes >> opcode & 1) == 0) {
         return fail(error, -EOPNOTSUPP, "unsupported: the device has no opcode %u (%s)", opcode,
-                    opcode_name(opcode));
+                    opcode_name(opcode).c_str());
     }
     if (!enpu_opcodes[opcode].is_operator) return 0;
     const auto& operation = as<enpu_operator_packet>(packet);
@@ -136,7 +122,8 @@ int check_capability(const enpu_device* device, const std::byte* packet, enpu_er
         if (general && (supported >> dtype & 1) == 0) {
             return fail(error, -EOPNOTSUPP,
                         "unsupported: %s: operand '%s': the device does not take dtype %s",
-                        opcode_name(opcode), operand_name(opcode, i), enpu_dtype_names[dtype].name);
+                        opcode_name(opcode).c_str(), operand_name(opcode, i).c_str(),
+                        enpu_dtype_names[dtype].name);
         }
     }
     return 0;

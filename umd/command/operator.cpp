@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "command/builder.h"
+#include "command/names.h"
 #include "enpu_hw_tables.h"
 
 using namespace enpu;
@@ -30,12 +31,13 @@ int start(Storage& storage, uint32_t opcode, const void* params, size_t params_b
     }
     const auto& info = enpu_opcodes[opcode];
     if (operands != info.num_operands) {
-        return fail(error, -EINVAL, "%s takes %u operands, %zu were given", info.name,
-                    info.num_operands, operands);
+        return fail(error, -EINVAL, "%s takes %u operands, %zu were given",
+                    opcode_name(opcode).c_str(), info.num_operands, operands);
     }
     if (params_bytes != info.param_bytes || (params_bytes != 0 && params == nullptr)) {
-        return fail(error, -EINVAL, "%s takes %u bytes of parameters, %zu were given%s", info.name,
-                    info.param_bytes, params_bytes, params == nullptr ? " (NULL)" : "");
+        return fail(error, -EINVAL, "%s takes %u bytes of parameters, %zu were given%s",
+                    opcode_name(opcode).c_str(), info.param_bytes, params_bytes,
+                    params == nullptr ? " (NULL)" : "");
     }
     auto& header = storage.packet()->header;
     header.opcode = static_cast<uint16_t>(opcode);

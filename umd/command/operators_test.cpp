@@ -214,5 +214,5 @@ TEST_CASE_METHOD(Operators, "an index out of range fails its job, by name") {
         [&](enpu_error* e) {
             return enpu_context_wait(context.get(), timeline.get(), point, soon(), e);
         },
-        -EBADMSG, {"GATHER", "'indices'"});
+        -EBADMSG, {"gather", "'indices'"});
 }

@@ -190,12 +190,12 @@ TEST_CASE_METHOD(Packets, "parameters out of their range are named") {
         [&](enpu_error* e) {
             return enpu_build_operator(to, ENPU_OPCODE_UNARY, nullptr, 0, list, 2, e);
         },
-        -EINVAL, {"UNARY", "parameters"});
+        -EINVAL, {"unary", "parameters"});
     expect_failure(
         [&](enpu_error* e) {
             return enpu_build_operator(to, ENPU_OPCODE_MOVE, nullptr, 0, list, 1, e);
         },
-        -EINVAL, {"MOVE", "2 operands"});
+        -EINVAL, {"move", "2 operands"});
     expect_failure(
         [&](enpu_error* e) {
             return enpu_build_operator(to, ENPU_OPCODE_COPY, nullptr, 0, list, 2, e);
@@ -214,7 +214,7 @@ TEST_CASE_METHOD(Packets, "control packets are checked like operators") {
     const uint64_t end = data.bytes();
     expect_failure(
         [&](enpu_error* e) { return enpu_build_copy(to, buffer, 0, buffer, end - 8, 16, e); },
-        -EINVAL, {"COPY", "'src'", "outside"});
+        -EINVAL, {"copy", "'src'", "outside"});
     expect_failure(
         [&](enpu_error* e) { return enpu_build_copy(to, buffer, 0, buffer, 64, 128, e); }, -EINVAL,
         {"overlap"});
@@ -228,21 +228,21 @@ TEST_CASE_METHOD(Packets, "control packets are checked like operators") {
                    {"pitch"});
     copy = {buffer, buffer, 0, end / 2, UINT64_MAX / 2, 128, 128, 4, 0};
     expect_failure([&](enpu_error* e) { return enpu_build_copy_2d(to, &copy, e); }, -EINVAL,
-                   {"COPY"});
+                   {"copy"});
     expect_failure([&](enpu_error* e) { return enpu_build_fill(to, buffer, 0, 30, 0, 4, e); },
-                   -EINVAL, {"FILL", "bytes"});
+                   -EINVAL, {"fill", "bytes"});
     expect_failure([&](enpu_error* e) { return enpu_build_fill(to, buffer, 0, 30, 0, 3, e); },
                    -EINVAL, {"pattern_bytes"});
     expect_failure([&](enpu_error* e) { return enpu_build_fill(to, buffer, 8, end, 0, 4, e); },
                    -EINVAL, {"'dst'", "outside"});
     expect_failure([&](enpu_error* e) { return enpu_build_wait(to, buffer, 4, 1, 100, e); },
-                   -EINVAL, {"WAIT", "align"});
+                   -EINVAL, {"wait", "align"});
     expect_failure([&](enpu_error* e) { return enpu_build_wait(to, buffer, 8, 1, 0, e); }, -EINVAL,
                    {"timeout_us"});
     expect_failure([&](enpu_error* e) { return enpu_build_signal(to, buffer, end - 4, 1, e); },
-                   -EINVAL, {"SIGNAL"});
+                   -EINVAL, {"signal"});
     expect_failure([&](enpu_error* e) { return enpu_build_timestamp(to, buffer, end, e); }, -EINVAL,
-                   {"TIMESTAMP", "not inside"});
+                   {"timestamp", "not inside"});
     enpu_command* none = nullptr;
     expect_failure([&](enpu_error* e) { return enpu_builder_finish(to, &none, e); }, -EINVAL,
                    {"no packet"});

@@ -16,21 +16,18 @@ int errno_of(uint32_t status) {
     switch (status) {
         case ENPU_STATUS_MMU_FAULT:
             return -EFAULT;
-        case ENPU_STATUS_ILLEGAL_PACKET:
-        case ENPU_STATUS_BAD_OPERAND:
-        case ENPU_STATUS_UNSUPPORTED:
-        case ENPU_STATUS_LIMIT:
-            return -EBADMSG;
+        case ENPU_STATUS_DMA_ERROR:
+        case ENPU_STATUS_ECC_UNCORRECTED:
+            return -EREMOTEIO;
         case ENPU_STATUS_WAIT_TIMEOUT:
             return -ETIMEDOUT;
+        case ENPU_STATUS_ABORTED:
         case ENPU_STATUS_TORN:
             return -ESTALE;
-        case ENPU_STATUS_ABORTED:
-            return -ECANCELED;
         case ENPU_STATUS_OUT_OF_MEMORY:
             return -ENOMEM;
         default:
-            return -EREMOTEIO;
+            return -EBADMSG;
     }
 }
 
