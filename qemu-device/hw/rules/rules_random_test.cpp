@@ -25,7 +25,7 @@ Extent extent_of(const enpu_tensor& t) {
     for (unsigned axis = 0; axis < t.rank; ++axis) {
         const Wide reach = (Wide{t.dims[axis]} - 1) * t.strides[axis];
         (reach < 0 ? e.low : e.high) += reach;
-        e.elements *= t.dims[axis];
+        if (e.elements <= Wide{1} << 64) e.elements *= t.dims[axis];
     }
     return e;
 }
