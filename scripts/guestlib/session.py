@@ -90,7 +90,7 @@ class Session:
         self.machine.qmp.command("cont")
 
     def _prepare(self, devices):
-        options = "trans=virtio,version=9p2000.L,msize=1048576"
+        options = "trans=virtio,version=9p2000.L,msize=512000"
         for n, device in enumerate(devices):
             extra = "" if "bus=" in device else f",bus=slot{n}"
             extra += "" if "id=" in device else f",id=npu{n}"

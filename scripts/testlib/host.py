@@ -25,7 +25,8 @@ def run_host(options):
         command += ["-L", f"^({'|'.join(options.level)})$"]
     if options.name:
         command += ["-R", options.name]
-    subprocess.run(command, check=False)
+    prefix, environment = sanitizer()
+    subprocess.run(prefix + command, check=False, env=environment)
     if not summary.exists():
         return [Case("host", "model", "ctest", "ctest", FAILED, 0, "ctest wrote no report; its output is above")]
     levels = entry_levels()
@@ -33,6 +34,19 @@ def run_host(options):
     for item in ET.parse(summary).getroot().iter("testcase"):
         cases += entry_cases(item, folder, levels.get(item.get("name"), "model"))
     return cases
+
+
+def sanitizer():
+    """(command prefix, environment) that the build's sanitizer needs."""
+    environment = dict(os.environ)
+    cache = paths.BUILD / "CMakeCache.txt"
+    thread = cache.exists() and "ENPU_SANITIZE:STRING=thread" in cache.read_text(encoding="utf-8")
+    if not thread:
+        return [], environment
+    supp = paths.ROOT / "scripts" / "tsan.supp"
+    environment.setdefault("TSAN_OPTIONS", f"suppressions={supp}" if supp.exists() else "")
+    # gcc 12's ThreadSanitizer does not know address spaces with more than 28 random bits.
+    return ["setarch", "-R"], environment
 
 
 def entry_levels():
