@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <thread>
+#include <vector>
 
 #include <tbb/blocked_range.h>
 #include <tbb/info.h>
@@ -23,6 +25,30 @@ tbb::task_arena& arena_of(unsigned threads) {
     return *arena;
 }
 
+#ifdef __SANITIZE_THREAD__
+// ThreadSanitizer cannot see how the TBB library hands work over and would report each hand-over.
+// Plain threads run the same ranges.
+void parallel(unsigned threads, int64_t begin, int64_t end, int64_t grain, RangeFunction function,
+              void* context) {
+    const int64_t share = std::max((end - begin + threads - 1) / threads, grain);
+    std::vector<std::thread> others;
+    for (int64_t at = begin + share; at < end; at += share) {
+        others.emplace_back(function, context, at, std::min(at + share, end));
+    }
+    function(context, begin, std::min(begin + share, end));
+    for (std::thread& other : others) other.join();
+}
+#else
+void parallel(unsigned threads, int64_t begin, int64_t end, int64_t grain, RangeFunction function,
+              void* context) {
+    arena_of(threads).execute([&] {
+        tbb::parallel_for(tbb::blocked_range<int64_t>(begin, end, grain), [&](const auto& range) {
+            function(context, range.begin(), range.end());
+        });
+    });
+}
+#endif
+
 }  // namespace
 
 Outcome for_tiles(Progress& progress, int64_t count, int64_t tile, RangeFunction function,
@@ -38,11 +64,7 @@ Outcome for_tiles(Progress& progress, int64_t count, int64_t tile, RangeFunction
         if (threads == 1 || end - begin <= grain) {
             function(context, begin, end);
         } else {
-            arena_of(threads).execute([&] {
-                tbb::parallel_for(
-                    tbb::blocked_range<int64_t>(begin, end, grain),
-                    [&](const auto& range) { function(context, range.begin(), range.end()); });
-            });
+            parallel(threads, begin, end, grain, function, context);
         }
         begin = end;
     }

@@ -71,7 +71,7 @@ class Packet {
     std::vector<std::vector<std::byte>> storage_;
 };
 
-constexpr uint32_t kLong = 6'000'000;
+constexpr uint32_t kLong = 3'600'000;
 
 // Operators on a tensor that takes several tiles. The output is operand `y`.
 struct Case {
@@ -120,16 +120,16 @@ std::vector<Case> long_cases() {
     cases.push_back({"arg", run_arg,
                      two(ENPU_OPCODE_ARG, ENPU_DTYPE_F32, 4, ENPU_DTYPE_I64, 8, {kLong}, {1}), 1});
     cases.push_back({"move", run_move, f32(ENPU_OPCODE_MOVE, {kLong}, {kLong}), 1});
-    Packet transpose = f32(ENPU_OPCODE_MOVE, {2000, 3000}, {2000, 3000});
+    Packet transpose = f32(ENPU_OPCODE_MOVE, {1200, 3000}, {1200, 3000});
     transpose.get().operands[0].strides[0] = 1;
-    transpose.get().operands[0].strides[1] = 2000;
+    transpose.get().operands[0].strides[1] = 1200;
     cases.push_back({"transpose", run_move, transpose, 1});
-    cases.push_back({"pad", run_pad, f32(ENPU_OPCODE_PAD, {1000, 3000}, {2000, 3000}), 1});
+    cases.push_back({"pad", run_pad, f32(ENPU_OPCODE_PAD, {600, 3000}, {1200, 3000}), 1});
     Packet gather =
-        two(ENPU_OPCODE_GATHER, ENPU_DTYPE_F32, 4, ENPU_DTYPE_I64, 8, {10, 600}, {10000});
-    gather.add(ENPU_DTYPE_F32, {10000, 600}, 4);
+        two(ENPU_OPCODE_GATHER, ENPU_DTYPE_F32, 4, ENPU_DTYPE_I64, 8, {10, 600}, {6000});
+    gather.add(ENPU_DTYPE_F32, {6000, 600}, 4);
     cases.push_back({"gather", run_gather, gather, 2});
-    cases.push_back({"resize", run_resize, f32(ENPU_OPCODE_RESIZE, {1000, 1500}, {2000, 3000}), 1});
+    cases.push_back({"resize", run_resize, f32(ENPU_OPCODE_RESIZE, {600, 1500}, {1200, 3000}), 1});
     cases.back().packet.get().params.resize.mode = ENPU_RESIZE_MODE_LINEAR;
     cases.push_back({"cast", run_cast,
                      two(ENPU_OPCODE_CAST, ENPU_DTYPE_F32, 4, ENPU_DTYPE_U8, 1, {kLong}, {kLong}),
