@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""make bench: the detection model on a 320x320 picture, on the NPU and on ONNX Runtime's own CPU provider, side by side."""
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import time
+
+from . import paths
+from .cli import ENVIRONMENT
+from .ocr import MODELS, stage_inputs
+from .paths import GuestError, say
+from .session import Session, make_config
+from .stage import module_path, stage
+
+# (name, lower bound of peer/ours)
+GUEST_TARGET = 50.0
+NATIVE_TARGET = 1 / 1.5
+SIDE = 320
+
+
+def picture(folder):
+    """A plain picture: the model computes the same whatever it shows, and no text means that nothing else runs."""
+    path = folder / "plain.ppm"
+    path.write_bytes(b"P6\n%d %d\n255\n" % (SIDE, SIDE) + bytes(range(128, 192)) * (SIDE * SIDE * 3 // 64))
+    return path
+
+
+def detection_ms(text):
+    """Time of one run of the detection model, from the program's own JSON."""
+    return json.loads(text)["pictures"][0]["ms"]["detection"]
+
+
+def native(image, device, runs, folder):
+    times = []
+    environment = dict(os.environ, OMP_NUM_THREADS="1")
+    for _ in range(runs):
+        report = folder / "native.json"
+        command = [paths.BUILD / "bin" / "enpu-ocr", MODELS, image, "--device", device, "--repeat", "4", "--json", report]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False,
+                              env=environment)
+        if done.returncode:
+            raise GuestError(f"enpu-ocr --device {device} failed: {done.stdout.strip()[-500:]}")
+        times.append(detection_ms(report.read_text(encoding="utf-8")))
+    return times
+
+
+def in_guest(session, image, device, runs, repeat):
+    times = []
+    for _ in range(runs):
+        status, output = session.run(f"{ENVIRONMENT}/enpu/bin/enpu-ocr /enpu/share/models {image} --device {device} "
+                                     f"--repeat {repeat} --json /tmp/bench.json >/tmp/bench.log 2>&1 && cat /tmp/bench.json || "
+                                     "{ cat /tmp/bench.log; exit 1; }", 900)
+        if status:
+            raise GuestError(f"enpu-ocr --device {device} failed in the guest: {output.strip()[-500:]}")
+        times.append(detection_ms(output))
+    return times
+
+
+def row(name, ours, peer, target, where):
+    best, other = statistics.median(ours), statistics.median(peer)
+    spread = (max(ours) - min(ours)) / best
+    ratio = other / best
+    say(f"{name}: {best:.2f} ms, peer {other:.2f} ms, ratio {ratio:.2f} (target {target:.2f})")
+    return {"name": name, "ours": best, "peer": other, "unit": "ms", "ratio": round(ratio, 3), "target": round(target, 3),
+            "ok": ratio >= target, "where": where, "runs": len(ours), "spread": round(spread, 3)}
+
+
+def main():
+    folder = paths.BUILD / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (paths.BUILD / "bin" / "enpu-ocr").exists() or not module_path().exists():
+        raise GuestError("enpu-ocr or enpu.ko is not built; run 'make all'")
+    image = picture(folder)
+    threads = os.cpu_count() or 1
+    rows = [row("detection on enpu-sim, native", native(image, f"sim:cores=1,threads={threads}", 5, folder),
+                native(image, "ort-cpu", 5, folder), NATIVE_TARGET, f"host, {threads} threads")]
+    config = make_config(memory="2G")
+    stage(config)
+    inside = stage_inputs(config, [image])[0]
+    with Session(config, [f"enpu,cores=1,threads={threads},local-mem=512M"], "enpu.ko") as session:
+        npu = in_guest(session, inside, "npu", 5, 4)
+        say("now ONNX Runtime's CPU provider in the guest (minutes without KVM)")
+        cpu = in_guest(session, inside, "ort-cpu", 1, 1)
+        rows.append(row("detection on the NPU, guest", npu, cpu, GUEST_TARGET, f"guest, {config.accel}"))
+        problems = session.problems()
+    out = paths.BUILD / "results" / "bench.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps({"date": time.strftime("%Y-%m-%d"), "rows": rows, "kernel_log": problems}, indent=1) + "\n",
+                   encoding="utf-8")
+    shutil.rmtree(folder, ignore_errors=True)
+    say(f"results are in {out}")
+    return 0
