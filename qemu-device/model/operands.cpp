@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+// Operator packets: their operands as host pointers. An operand that lies contiguous in local
+// memory is used in place; any other is gathered into private memory before and, when it is an
+// output, put back after the operator.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "device.h"
+#include "engine.h"
+#include "tables.h"
+
+namespace enpu::model {
+namespace {
+
+// What one packet may gather: a page table can show a guest page many times over.
+constexpr uint64_t kMaxGatherBytes = 1ull << 30;
+constexpr uint64_t kTileBytes = 4 << 20;
+constexpr uint64_t kMinWriteCost = 256;  // a small write takes as long as one of so many bytes
+constexpr size_t kAlignment = 64;
+
+struct Free {
+    void operator()(std::byte* pointer) const { std::free(pointer); }
+};
+using Buffer = std::unique_ptr<std::byte, Free>;
+
+// Zeroed, so that nothing of the host shows in a part that the operator leaves alone.
+Buffer allocate(uint64_t bytes) {
+    const uint64_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    Buffer buffer(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
+    if (buffer) std::memset(buffer.get(), 0, rounded);
+    return buffer;
+}
+
+// The elements of a PLAIN tensor as runs of adjacent bytes.
+class Runs {
+  public:
+    explicit Runs(const enpu_tensor& tensor) : run_(rules::dtype_bytes(tensor.dtype)) {
+        const auto element = static_cast<int64_t>(run_);
+        for (unsigned i = 0; i < tensor.rank; ++i) {
+            if (tensor.dims[i] == 1) continue;
+            int64_t step = tensor.strides[i] * element;
+            if (step < 0) {
+                // The order does not matter: begin at the other end.
+                start_ += step * (int64_t{tensor.dims[i]} - 1);
+                step = -step;
+            }
+            axes_[rank_++] = {step, tensor.dims[i]};
+        }
+        std::sort(axes_.begin(), axes_.begin() + rank_,
+                  [](const Axis& a, const Axis& b) { return a.step < b.step; });
+        unsigned inner = 0;
+        while (inner < rank_ && axes_[inner].step == static_cast<int64_t>(run_))
+            run_ *= axes_[inner++].count;
+        std::copy(axes_.begin() + inner, axes_.begin() + rank_, axes_.begin());
+        rank_ -= inner;
+    }
+
+    // Calls visit(offset, bytes) for each run until it returns false.
+    template <class Visit>
+    bool for_each(Visit&& visit) const {
+        std::array<uint32_t, ENPU_MAX_RANK> index{};
+        int64_t offset = start_;
+        for (;;) {
+            if (!visit(offset, run_)) return false;
+            unsigned axis = 0;
+            for (; axis < rank_; ++axis) {
+                offset += axes_[axis].step;
+                if (++index[axis] < axes_[axis].count) break;
+                offset -= axes_[axis].step * axes_[axis].count;
+                index[axis] = 0;
+            }
+            if (axis == rank_) return true;
+        }
+    }
+
+  private:
+    struct Axis {
+        int64_t step;
+        uint32_t count;
+    };
+    uint64_t run_;
+    int64_t start_ = 0;
+    std::array<Axis, ENPU_MAX_RANK> axes_{};
+    unsigned rank_ = 0;
+};
+
+}  // namespace
+
+class Engine::Operands {
+  public:
+    Operands(Engine& engine, const enpu_operator_packet& packet)
+        : engine_(engine),
+          packet_(packet),
+          count_(opcode_info(packet.header.opcode).num_operands) {}
+
+    Result gather(Failure& failure);
+    Result put_back(Failure& failure);
+    std::span<const ops::Operand> list() const { return {operands_.data(), count_}; }
+    // After an invalidation of the TLB: do the pointers still show what the tables say?
+    bool still_mapped(Fault& fault);
+    // Does an output share bytes with an input? Then the packet cannot run again from its start.
+    bool in_place() const;
+    void count_bytes();
+
+  private:
+    struct Part {
+        rules::Span span;
+        std::byte* local = nullptr;  // of the first byte of the span
+        Buffer buffer;
+        bool output = false;
+    };
+
+    Result gather_one(unsigned i, Failure& failure);
+    Result read_part(unsigned i, Failure& failure);
+    uint64_t va(unsigned i) const { return packet_.operands[i].addr + parts_[i].span.offset; }
+    enpu_access access(unsigned i) const {
+        return parts_[i].output ? ENPU_ACCESS_WRITE : ENPU_ACCESS_READ;
+    }
+    uint32_t epoch() const {
+        return engine_.device_.spaces[engine_.as_id_].epoch.load(std::memory_order_acquire);
+    }
+
+    Engine& engine_;
+    const enpu_operator_packet& packet_;
+    const unsigned count_;
+    std::array<Part, ENPU_MAX_OPERANDS> parts_;
+    std::array<ops::Operand, ENPU_MAX_OPERANDS> operands_;
+    uint64_t gathered_ = 0;
+    uint32_t epoch_ = 0;
+};
+
+// Every access is checked before the first byte is written.
+Engine::Result Engine::Operands::gather(Failure& failure) {
+    epoch_ = epoch();
+    for (unsigned i = 0; i < count_; ++i) {
+        operands_[i].desc = &packet_.operands[i];
+        if (packet_.operands[i].dtype == ENPU_DTYPE_NONE) continue;
+        if (const Result result = gather_one(i, failure); result != Result::kDone) return result;
+    }
+    return Result::kDone;
+}
+
+Engine::Result Engine::Operands::gather_one(unsigned i, Failure& failure) {
+    const enpu_tensor& tensor = packet_.operands[i];
+    Part& part = parts_[i];
+    part.output = rules::is_output(packet_.header.opcode, i);
+    if (!rules::tensor_span(tensor, part.span)) {
+        failure.status = ENPU_STATUS_LIMIT;
+        failure.cause = static_cast<uint8_t>(i);
+        return Result::kFailed;
+    }
+    Fault fault;
+    if (!engine_.memory_.resolve(engine_.as_id_, va(i), part.span.bytes, access(i), part.local,
+                                 fault))
+        return failed(fault, failure);
+    std::byte* first = part.local;
+    if (!first) {
+        gathered_ += part.span.bytes;
+        if (gathered_ <= kMaxGatherBytes) part.buffer = allocate(part.span.bytes);
+        if (!part.buffer) {
+            failure.status = ENPU_STATUS_OUT_OF_MEMORY;
+            failure.va = va(i);
+            failure.detail = gathered_;
+            return Result::kFailed;
+        }
+        first = part.buffer.get();
+        if (!part.output)
+            if (const Result result = read_part(i, failure); result != Result::kDone) return result;
+    }
+    operands_[i].data = first - part.span.offset;
+    return Result::kDone;
+}
+
+Engine::Result Engine::Operands::read_part(unsigned i, Failure& failure) {
+    Part& part = parts_[i];
+    for (uint64_t done = 0; done < part.span.bytes;) {
+        const uint64_t length = std::min(part.span.bytes - done, kTileBytes);
+        Fault fault;
+        if (!engine_.memory_.read({true, engine_.as_id_}, va(i) + done, part.buffer.get() + done,
+                                  length, ENPU_ACCESS_READ, fault))
+            return failed(fault, failure);
+        done += length;
+        if (done == part.span.bytes) break;
+        if (const Result result = engine_.next_tile(); result != Result::kDone) return result;
+    }
+    return Result::kDone;
+}
+
+// Only elements are written: others may be writing between them.
+Engine::Result Engine::Operands::put_back(Failure& failure) {
+    Result result = Result::kDone;
+    for (unsigned i = 0; i < count_ && result == Result::kDone; ++i) {
+        const Part& part = parts_[i];
+        if (!part.output || !part.buffer) continue;
+        const enpu_tensor& tensor = packet_.operands[i];
+        uint64_t in_tile = 0;
+        const auto write = [&](int64_t offset, uint64_t bytes) {
+            while (bytes > 0) {
+                if (in_tile >= kTileBytes) {
+                    in_tile = 0;
+                    result = engine_.next_tile();
+                    if (result != Result::kDone) return false;
+                }
+                const uint64_t length = std::min(bytes, kTileBytes);
+                Fault fault;
+                if (!engine_.memory_.write({true, engine_.as_id_}, tensor.addr + offset,
+                                           operands_[i].data + offset, length, fault)) {
+                    result = failed(fault, failure);
+                    return false;
+                }
+                offset += static_cast<int64_t>(length);
+                bytes -= length;
+                in_tile += std::max(length, kMinWriteCost);
+            }
+            return true;
+        };
+        if (tensor.format == ENPU_FORMAT_PACKED)
+            write(0, part.span.bytes);
+        else
+            Runs(tensor).for_each(write);
+    }
+    return result;
+}
+
+bool Engine::Operands::still_mapped(Fault& fault) {
+    const uint32_t now = epoch();
+    if (now == epoch_) return true;
+    epoch_ = now;
+    for (unsigned i = 0; i < count_; ++i) {
+        const Part& part = parts_[i];
+        if (!part.local) continue;
+        std::byte* pointer = nullptr;
+        if (!engine_.memory_.resolve(engine_.as_id_, va(i), part.span.bytes, access(i), pointer,
+                                     fault))
+            return false;
+        if (pointer == part.local) continue;
+        fault = {ENPU_STATUS_MMU_FAULT, access(i), ENPU_MMU_CAUSE_NOT_MAPPED, va(i)};
+        return false;
+    }
+    return true;
+}
+
+bool Engine::Operands::in_place() const {
+    const auto overlap = [](uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes) {
+        return a < b + b_bytes && b < a + a_bytes;
+    };
+    const auto at = [](const Part& part) { return reinterpret_cast<uintptr_t>(part.local); };
+    for (unsigned out = 0; out < count_; ++out) {
+        const Part& to = parts_[out];
+        if (!to.output || !operands_[out]) continue;
+        for (unsigned in = 0; in < count_; ++in) {
+            const Part& from = parts_[in];
+            if (from.output || !operands_[in]) continue;
+            if (overlap(va(out), to.span.bytes, va(in), from.span.bytes)) return true;
+            // Two VAs may lead to the same bytes.
+            if (to.local && from.local && overlap(at(to), to.span.bytes, at(from), from.span.bytes))
+                return true;
+        }
+    }
+    return false;
+}
+
+void Engine::Operands::count_bytes() {
+    for (unsigned i = 0; i < count_; ++i)
+        engine_.memory_.count(parts_[i].output ? 0 : parts_[i].span.bytes,
+                              parts_[i].output ? parts_[i].span.bytes : 0);
+}
+
+Engine::Result Engine::run_operator(const enpu_operator_packet& packet, Failure& failure) {
+    Operands operands(*this, packet);
+    if (const Result result = operands.gather(failure); result != Result::kDone) return result;
+    operands_ = &operands;
+    operator_failure_ = &failure;
+    interrupted_ = Result::kLeft;
+    restartable_ = !operands.in_place();
+    const ops::Outcome outcome = ops::run(packet, operands.list(), *this);
+    operands_ = nullptr;
+    switch (outcome) {
+        case ops::Outcome::kDone:
+            break;
+        case ops::Outcome::kStopped:
+            return interrupted_;
+        case ops::Outcome::kOutOfMemory:
+            failure.status = ENPU_STATUS_OUT_OF_MEMORY;
+            return Result::kFailed;
+        case ops::Outcome::kBadOperand:
+            failure.status = ENPU_STATUS_BAD_OPERAND;
+            return Result::kFailed;
+    }
+    const Result result = operands.put_back(failure);
+    if (result == Result::kDone) operands.count_bytes();
+    return result;
+}
+
+bool Engine::proceed() {
+    interrupted_ = next_tile();
+    if (interrupted_ != Result::kDone) return false;
+    Fault fault;
+    if (operands_->still_mapped(fault)) return true;
+    interrupted_ = failed(fault, *operator_failure_);
+    return false;
+}
+
+void Engine::detail(unsigned operand, int64_t value) {
+    operator_failure_->cause = static_cast<uint8_t>(operand);
+    operator_failure_->detail = static_cast<uint64_t>(value);
+}
+
+unsigned Engine::threads() const {
+    return device_.config.threads;
+}
+
+}  // namespace enpu::model
