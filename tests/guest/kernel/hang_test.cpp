@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Hangs and lost interrupts, injected into the device (fault-injection=on) through the driver's
 // debugfs.
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
@@ -26,6 +30,37 @@ void inject(enpu_fault_kind kind, uint32_t target, uint32_t times = 1, uint64_t 
 void clear_faults() {
     CHECK(debugfs_write("inject_fault", "0 0 0 0 0") == 0);
 }
+
+// Messages of the kernel about devices, from now on.
+class Uevents {
+  public:
+    Uevents() : fd_(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT)) {
+        sockaddr_nl address{};
+        address.nl_family = AF_NETLINK;
+        address.nl_groups = 1;
+        REQUIRE(bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+    }
+    ~Uevents() { close(fd_); }
+
+    // Waits for an event of the accelerator that has this line.
+    bool comes(const std::string& line) {
+        const int64_t until = soon();
+        pollfd poll_fd{fd_, POLLIN, 0};
+        while (deadline({}) < until) {
+            if (poll(&poll_fd, 1, 100) <= 0) continue;
+            char text[4096];
+            const ssize_t bytes = recv(fd_, text, sizeof(text), 0);
+            const std::string event(text, bytes > 0 ? static_cast<size_t>(bytes) : 0);
+            if (event.find("SUBSYSTEM=accel") != std::string::npos &&
+                event.find(line) != std::string::npos)
+                return true;
+        }
+        return false;
+    }
+
+  private:
+    int fd_;
+};
 
 unsigned long counter(const char* name) {
     return std::stoul(sysfs(name));
@@ -156,6 +191,32 @@ TEST_CASE("an engine reset that fails becomes a device reset") {
     CHECK(counter("device_resets") == resets + 1);
     clear_faults();
     innocent.run(0, Commands().nop());
+}
+
+TEST_CASE("a device that no reset helps is wedged until the bus resets it") {
+    {
+        Fixture f;
+        Uevents events;
+        REQUIRE(f.submit(0, Commands().nop()) == 0);
+        REQUIRE(f.device.syncobj_wait(f.done) == 0);
+        inject(ENPU_FAULT_KIND_RESET_FAILS, ~0u, ~0u);
+        REQUIRE(debugfs_write("force_reset", "device") == 0);
+        CHECK(events.comes("WEDGED="));
+        drm_enpu_query query{DRM_ENPU_QUERY_DEVICE, 0, 0};
+        CHECK(f.device.call(DRM_IOCTL_ENPU_QUERY, &query) == -EIO);
+        CHECK(f.submit(0, Commands().nop()) == -EIO);
+        uint32_t handle = 0;
+        CHECK(f.device.bo_create(kPage, DRM_ENPU_BO_HOST, &handle) == -EIO);
+        // Closing works, and takes no longer than without the fault.
+    }
+    clear_faults();
+    const int fd = open(sysfs_path("reset").c_str(), O_WRONLY | O_CLOEXEC);
+    REQUIRE(fd >= 0);
+    CHECK(write(fd, "1", 1) == 1);
+    close(fd);
+    Fixture f;
+    f.run(0, Commands().nop());
+    f.run(f.copy, Commands().nop());
 }
 
 }  // namespace

@@ -302,8 +302,12 @@ void Fixture::run(uint32_t engine, const Commands& packets) {
     REQUIRE(device.syncobj_wait(done) == 0);
 }
 
+std::string sysfs_path(const std::string& name) {
+    return "/sys/class/accel/accel" + minor_of_node() + "/device/" + name;
+}
+
 std::string sysfs(const std::string& name) {
-    std::ifstream file("/sys/class/accel/accel" + minor_of_node() + "/device/" + name);
+    std::ifstream file(sysfs_path(name));
     INFO("sysfs file " << name);
     REQUIRE(file.good());
     std::stringstream text;

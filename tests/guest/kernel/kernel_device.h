@@ -141,7 +141,8 @@ struct Fixture {
     void run(uint32_t engine, const Commands& packets);
 };
 
-// A named file of this device's directory in sysfs, as text.
+// A named file of this device's directory in sysfs, and its text.
+std::string sysfs_path(const std::string& name);
 std::string sysfs(const std::string& name);
 // Writes a file of the device's directory in debugfs, which is mounted when it is not. 0 or -errno.
 int debugfs_write(const std::string& name, const std::string& text);
