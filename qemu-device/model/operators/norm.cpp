@@ -25,6 +25,7 @@ struct Scratch {
     std::unique_ptr<float[]> factor;
 
     bool allocate(int64_t count) {
+        if (count > kMaxScratchOutputs) return false;
         for (auto* array : {&mean, &mean_low, &factor}) {
             array->reset(new (std::nothrow) float[static_cast<size_t>(count)]);
             if (!*array) return false;
@@ -98,17 +99,20 @@ Outcome measure(const Call& call, const View& x, uint32_t axes, Scratch& scratch
 }
 
 // BATCH: 1 / sqrt(variance + epsilon) once a channel.
-void batch_factors(const Call& call, const View& x, Scratch& scratch) {
+Outcome batch_factors(const Call& call, const View& x, Scratch& scratch) {
     const double epsilon = call.packet.params.norm.epsilon;
     const View variance = parameter_view(call.operands[ENPU_NORM_OPERAND_VARIANCE], x, true);
-    for (int64_t c = 0; c < x.dims[1]; ++c) {
-        Block block;
-        block.rows = block.cols = 1;
-        block.offset[0] = c * variance.strides[1];
-        float value;
-        const double v = *fetch<float>(variance, block, 0, &value);
-        scratch.factor[c] = static_cast<float>(1.0 / std::sqrt(v + epsilon));
-    }
+    const int64_t channels = x.dims[1];
+    return for_tiles(call.progress, channels, kTileElements, [&](int64_t begin, int64_t end) {
+        for (int64_t c = begin; c < end; ++c) {
+            Block block;
+            block.rows = block.cols = 1;
+            block.offset[0] = c * variance.strides[1];
+            float value;
+            const double v = *fetch<float>(variance, block, 0, &value);
+            scratch.factor[c] = static_cast<float>(1.0 / std::sqrt(v + epsilon));
+        }
+    });
 }
 
 Outcome normalise(const Call& call, const Streams& views) {
@@ -163,7 +167,8 @@ Outcome run_norm(const Call& call) {
     views[kMeanLow] = scratch_view(x, axes, nullptr);
     views[kFactor] = scratch_view(x, axes, scratch.factor.get());
     if (batch) {
-        batch_factors(call, x, scratch);
+        const Outcome outcome = batch_factors(call, x, scratch);
+        if (outcome != Outcome::kDone) return outcome;
     } else {
         const Outcome outcome = measure(call, x, axes, scratch);
         if (outcome != Outcome::kDone) return outcome;

@@ -60,9 +60,9 @@ Outcome arrange(const Call& call, const View& x, const View& y, Resizing& r) {
     sort_axes(loop, 1);
     for (unsigned axis = 0; axis < y.rank; ++axis) {
         const auto number = static_cast<unsigned>(loop.strides[2][axis]);
-        if (!make_taps(params, number, y.rank, x.dims[number], y.dims[number], r.axes[axis])) {
-            return Outcome::kOutOfMemory;
-        }
+        const Outcome outcome = make_taps(call.progress, params, number, y.rank, x.dims[number],
+                                          y.dims[number], r.axes[axis]);
+        if (outcome != Outcome::kDone) return outcome;
         if (!r.axes[axis].copies()) r.work_per_element *= r.axes[axis].per_output;
     }
     r.nearest = params.mode == ENPU_RESIZE_MODE_NEAREST;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <new>
 
+#include "tiles.h"
+
 namespace enpu::ops {
 namespace {
 
@@ -112,8 +114,8 @@ unsigned taps_of_mode(uint32_t mode) {
 
 }  // namespace
 
-bool make_taps(const enpu_resize_params& params, unsigned axis, unsigned rank, int64_t input,
-               int64_t output, AxisTaps& out) {
+Outcome make_taps(Progress& progress, const enpu_resize_params& params, unsigned axis,
+                  unsigned rank, int64_t input, int64_t output, AxisTaps& out) {
     AxisRule rule{params.coord, params.scale[axis], input, output, 0, 1};
     if (rule.scale == 0) rule.scale = static_cast<double>(output) / static_cast<double>(input);
     const bool crops = params.coord == ENPU_RESIZE_COORD_TF_CROP_AND_RESIZE;
@@ -122,21 +124,22 @@ bool make_taps(const enpu_resize_params& params, unsigned axis, unsigned rank, i
         rule.roi_end = params.roi_end[axis + 4 - rank];
     }
     const bool whole = !crops || (rule.roi_start == 0 && rule.roi_end == 1);
-    if (input == output && rule.scale == 1 && whole) return true;
-    if (output > kMaxResizedAxis || input > kMaxResizedAxis) return false;
+    if (input == output && rule.scale == 1 && whole) return Outcome::kDone;
+    if (output > kMaxResizedAxis || input > kMaxResizedAxis) return Outcome::kOutOfMemory;
     out.per_output = taps_of_mode(params.mode);
     out.taps.reset(new (std::nothrow) Tap[static_cast<size_t>(output) * out.per_output]);
-    if (!out.taps) return false;
+    if (!out.taps) return Outcome::kOutOfMemory;
     if (crops) {
         out.outside.reset(new (std::nothrow) bool[static_cast<size_t>(output)]);
-        if (!out.outside) return false;
+        if (!out.outside) return Outcome::kOutOfMemory;
     }
-    for (int64_t i = 0; i < output; ++i) {
-        const double position = original(rule, i);
-        fill(params, position, input, out.per_output, out.taps.get() + i * out.per_output);
-        if (crops) out.outside[i] = !(position >= 0 && position <= double(input - 1));
-    }
-    return true;
+    return for_tiles(progress, output, int64_t{1} << 16, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const double position = original(rule, i);
+            fill(params, position, input, out.per_output, out.taps.get() + i * out.per_output);
+            if (crops) out.outside[i] = !(position >= 0 && position <= double(input - 1));
+        }
+    });
 }
 
 }  // namespace enpu::ops

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "enpu_hw.h"
+#include "operator.h"
 
 namespace enpu::ops {
 
@@ -28,8 +29,9 @@ struct AxisTaps {
 // Longest axis that can be resized (one that keeps its size and is not scaled can be longer).
 constexpr int64_t kMaxResizedAxis = 1 << 24;
 
-// Fills the table for axis `axis` of `rank`. False when memory cannot be had.
-bool make_taps(const enpu_resize_params& params, unsigned axis, unsigned rank, int64_t input,
-               int64_t output, AxisTaps& out);
+// Fills the table for axis `axis` of `rank`, in tiles. kOutOfMemory when it cannot be had or the
+// axis is too long.
+Outcome make_taps(Progress& progress, const enpu_resize_params& params, unsigned axis,
+                  unsigned rank, int64_t input, int64_t output, AxisTaps& out);
 
 }  // namespace enpu::ops

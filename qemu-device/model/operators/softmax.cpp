@@ -19,6 +19,7 @@ struct Statistics {
 
 Outcome statistics(const Call& call, const View& x, uint32_t axes, bool log, Statistics& out) {
     const auto count = static_cast<size_t>(kept_count(x, axes));
+    if (count > kMaxScratchOutputs) return Outcome::kOutOfMemory;
     out.origin.reset(new (std::nothrow) float[count]);
     out.factor.reset(new (std::nothrow) float[count]);
     if (!out.origin || !out.factor) return Outcome::kOutOfMemory;

@@ -93,6 +93,16 @@ def norm_precision(device):
     check_close("F32", y.data, _norm("LAYER", x.astype(np.float64), 1, 1, float(np.float32(1e-5))), 4, 1e-6)
 
 
+def too_many_groups(device):
+    """Statistics need scratch, a number for each group; beyond 2^25 groups that is refused, not taken from the host."""
+    shape = (2 ** 25 + 1, 1)
+    x, y = (np.broadcast_to(np.float16(1), shape) if i == 0 else np.full(shape, 7, np.float16) for i in range(2))
+    assert device.run("SOFTMAX", [Tensor("F16", x), Tensor("F16", y)], axis=1) == "out of memory"
+    assert device.run("NORM", [Tensor("F16", x), None, None, None, None, Tensor("F16", y)], kind=ENUM["norm"]["LAYER"], axis=1,
+                      epsilon=1e-5) == "out of memory"
+    assert (y[::4097] == 7).all()
+
+
 def norm_batch(device, dtype):
     rng = generator("batch", dtype)
     epsilon = float(np.float32(1e-3))
@@ -247,5 +257,5 @@ def add(cases, device):
     for dtype in INTEGERS:
         cases.case(reduce_integer, device, dtype, name=f"reduce {dtype}")
         cases.case(arg, device, dtype, name=f"arg {dtype}")
-    for function in (softmax_masked, norm_precision, reduce_special, reduce_long, reduce_bool):
+    for function in (softmax_masked, norm_precision, too_many_groups, reduce_special, reduce_long, reduce_bool):
         cases.case(function, device)
