@@ -97,8 +97,8 @@ class Importer {
         for (const auto& v : from.GetOutputs()) node.outputs.push_back(v ? value(v) : -1);
         while (!node.outputs.empty() && node.outputs.back() < 0) node.outputs.pop_back();
         while (!node.inputs.empty() && node.inputs.back() < 0) node.inputs.pop_back();
-        if (node.name.empty() && !node.outputs.empty()) {
-            node.name = graph_.values[static_cast<size_t>(node.outputs[0])].name;
+        for (int v : node.outputs) {
+            if (node.name.empty() && v >= 0) node.name = graph_.values[static_cast<size_t>(v)].name;
         }
         for (const auto& attribute : from.GetAttributes()) add_attribute(node, attribute);
         graph_.nodes.push_back(std::move(node));

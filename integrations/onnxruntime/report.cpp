@@ -74,7 +74,8 @@ std::string to_json(const Report& r, rt_device device,
             number("work", r.after.work - r.before.work) + ", " +
             number("bytes_h2d", r.after.bytes_h2d - r.before.bytes_h2d) + ", " +
             number("bytes_d2h", r.after.bytes_d2h - r.before.bytes_d2h) +
-            ", \"ops\": " + operator_counts(device, r.before, r.after) + "}\n}\n";
+            ", \"ops\": " + operator_counts(device, r.before, r.after) +
+            "},\n  \"since_open\": {\"ops_all_runs\": " + operator_counts(device, rt_counters{}, r.after) + "}\n}\n";
     return text;
 }
 

@@ -2,6 +2,7 @@
 // enpu-ocr: reads the text in a picture with PP-OCR on ONNX Runtime.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -13,7 +14,7 @@ namespace enpu::ocr {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: enpu-ocr MODEL_DIR IMAGE [--device npu|sim|cpu-ep|ort-cpu] [--ep LIBRARY] [--json FILE]\n"
+    "usage: enpu-ocr MODEL_DIR IMAGE… [--device npu|sim|cpu-ep|ort-cpu] [--ep LIBRARY] [--json FILE]\n"
     "                                [--report] [--dump DIR] [--repeat N]\n"
     "       enpu-ocr MODEL_DIR --check DIR\n"
     "  --device  where the models run: on the NPU (default), its simulator, the cpu backend of the\n"
@@ -28,7 +29,8 @@ constexpr const char* kUsage =
 constexpr double kTolerance = 1e-3;
 
 struct Arguments {
-    std::string models, image, device = "npu", ep, json, dump, check;
+    std::string models, device = "npu", ep, json, dump, check;
+    std::vector<std::string> images;
     bool report = false;
     int repeat = 1;
 };
@@ -56,9 +58,10 @@ Arguments parse(int argc, char** argv) {
             plain.push_back(word);
         }
     }
-    if (plain.size() != (a.check.empty() ? 2u : 1u)) throw std::runtime_error("MODEL_DIR and IMAGE are needed");
+    if (plain.empty()) throw std::runtime_error("MODEL_DIR is needed");
     a.models = plain[0];
-    if (a.check.empty()) a.image = plain[1];
+    a.images.assign(plain.begin() + 1, plain.end());
+    if (a.images.empty() == a.check.empty()) throw std::runtime_error("either IMAGE or --check is needed");
     if (a.device == "cpu-ep") a.device = "cpu";
     return a;
 }
@@ -80,47 +83,69 @@ std::string find_ep() {
     throw std::runtime_error("libenpu-ort-ep.so is not beside the program; name it with --ep");
 }
 
-struct Outcome {
+struct Picture {
+    std::string path;
     std::vector<Line> lines;
     std::vector<Stage> stages;
+};
+
+struct Outcome {
+    std::vector<Picture> pictures;
+    std::vector<Stage> load;
     long total = 0, npu = 0;
     std::vector<std::pair<std::string, NodeCounts>> models;
 };
 
-std::string to_json(const Arguments& a, const Outcome& o) {
-    std::string text = "{\n  \"device\": " + quoted(a.device) + ",\n  \"text\": [";
-    for (size_t i = 0; i < o.lines.size(); ++i) text += (i ? ",\n    " : "\n    ") + quoted(o.lines[i].text);
-    text += "],\n  \"nodes_total\": " + std::to_string(o.total) + ",\n  \"nodes_npu\": " + std::to_string(o.npu) +
-            ",\n  \"ms\": {";
-    for (size_t i = 0; i < o.stages.size(); ++i) {
+std::string milliseconds(const std::vector<Stage>& stages) {
+    std::string text = "{";
+    for (const Stage& stage : stages) {
         char ms[32];
-        std::snprintf(ms, sizeof(ms), "%.3f", o.stages[i].ms);
-        text += (i ? ", " : "") + quoted(o.stages[i].name) + ": " + ms;
+        std::snprintf(ms, sizeof(ms), "%.3f", stage.ms);
+        text += (text.size() > 1 ? ", " : "") + quoted(stage.name) + ": " + ms;
     }
-    text += "},\n  \"models\": {";
+    return text + "}";
+}
+
+std::string to_json(const Arguments& a, const Outcome& o) {
+    std::string text = "{\n  \"device\": " + quoted(a.device) + ",\n  \"nodes_total\": " + std::to_string(o.total) +
+                       ",\n  \"nodes_npu\": " + std::to_string(o.npu) + ",\n  \"load_ms\": " + milliseconds(o.load) +
+                       ",\n  \"pictures\": [";
+    for (size_t p = 0; p < o.pictures.size(); ++p) {
+        const Picture& picture = o.pictures[p];
+        text += std::string(p ? "," : "") + "\n    {\"image\": " + quoted(picture.path) + ",\n     \"text\": [";
+        for (size_t i = 0; i < picture.lines.size(); ++i) text += (i ? ", " : "") + quoted(picture.lines[i].text);
+        text += "],\n     \"ms\": " + milliseconds(picture.stages) + "}";
+    }
+    text += "],\n  \"models\": {";
     for (size_t i = 0; i < o.models.size(); ++i) {
         const auto& [name, counts] = o.models[i];
         text += std::string(i ? ",\n    " : "\n    ") + quoted(name) + ": {\"nodes_total\": " + std::to_string(counts.total) +
-                ", \"nodes_npu\": " + std::to_string(counts.npu) + ", \"device_ops_last_run\": " + counts.ops +
+                ", \"nodes_npu\": " + std::to_string(counts.npu) + ", \"device_ops\": " + counts.ops +
                 ", \"left_out\": " + counts.left_out + "}";
     }
     return text + "}\n}\n";
 }
 
 void print(const Arguments& a, const Outcome& o) {
-    for (const Line& line : o.lines) std::printf("%s\n", line.text.c_str());
-    std::printf("\n");
+    for (const Picture& picture : o.pictures) {
+        std::printf("%s:\n", std::filesystem::path(picture.path).filename().c_str());
+        for (const Line& line : picture.lines) std::printf("  %s\n", line.text.c_str());
+    }
     if (a.device != "ort-cpu") {
         std::printf("nodes on the NPU: %ld of %ld\n", o.npu, o.total);
         for (const auto& [name, counts] : o.models) {
-            std::printf("  %s: %ld of %ld, operators counted by the device in its last run: %s\n", name.c_str(),
-                        counts.npu, counts.total, counts.ops.c_str());
+            std::printf("  %s: %ld of %ld; operators counted by the device: %s\n", name.c_str(), counts.npu, counts.total,
+                        counts.ops.c_str());
             if (counts.left_out != "[]" && (a.report || counts.left_out.size() < 2000)) {
                 std::printf("  not on the NPU: %s\n", counts.left_out.c_str());
             }
         }
     }
-    for (const Stage& stage : o.stages) std::printf("%-18s %9.1f ms\n", stage.name.c_str(), stage.ms);
+    for (const Stage& stage : o.load) std::printf("%-18s %9.1f ms\n", stage.name.c_str(), stage.ms);
+    for (const Picture& picture : o.pictures) {
+        std::printf("%s:\n", std::filesystem::path(picture.path).filename().c_str());
+        for (const Stage& stage : picture.stages) std::printf("  %-18s %9.1f ms\n", stage.name.c_str(), stage.ms);
+    }
 }
 
 // A folder for the provider's reports, gone at the end.
@@ -139,25 +164,31 @@ class ReportDir {
     std::string path_;
 };
 
-int read_picture(const Arguments& a) {
-    const Image image = load_image(a.image);
+int read_pictures(const Arguments& a) {
+    std::vector<Image> images;
+    for (const std::string& path : a.images) images.push_back(load_image(path));
     const ReportDir reports;
     Engine engine({a.device, a.device == "ort-cpu" ? "" : (a.ep.empty() ? find_ep() : a.ep), reports.path()});
     Model detection(engine, "detection", find_model(a.models, "_det_"));
     Model recognition(engine, "recognition", find_model(a.models, "_rec_"));
     Pipeline pipeline(detection, recognition, {});
     Outcome outcome;
-    for (int i = 0; i < a.repeat; ++i) {
-        size_t number = 0;
-        if (!a.dump.empty() && i + 1 == a.repeat) {
-            pipeline.observer = [&](const Model& model, const Tensor& input, const Tensor& output) {
-                write_dump(a.dump, number++, model, input, output);
-            };
+    outcome.load = {{"load detection", detection.load_ms()}, {"load recognition", recognition.load_ms()}};
+    size_t number = 0;
+    for (size_t p = 0; p < images.size(); ++p) {
+        Picture picture{a.images[p], {}, {}};
+        for (int i = 0; i < a.repeat; ++i) {
+            pipeline.observer = nullptr;
+            if (!a.dump.empty() && i + 1 == a.repeat) {
+                pipeline.observer = [&](const Model& model, const Tensor& input, const Tensor& output) {
+                    write_dump(a.dump, number++, model, input, output);
+                };
+            }
+            picture.lines = pipeline.read(images[p]);
         }
-        outcome.lines = pipeline.read(image);
+        picture.stages = pipeline.stages();
+        outcome.pictures.push_back(std::move(picture));
     }
-    outcome.stages = {{"load detection", detection.load_ms()}, {"load recognition", recognition.load_ms()}};
-    outcome.stages.insert(outcome.stages.end(), pipeline.stages().begin(), pipeline.stages().end());
     for (const Model* model : {&detection, &recognition}) {
         if (model->report().empty() || !std::filesystem::exists(model->report())) continue;
         outcome.models.emplace_back(model->name(), read_report(model->report()));
@@ -183,7 +214,11 @@ int check_dumps(const Arguments& a) {
         worst = std::max(worst, error);
     }
     std::printf("max_rel_err %.3e %s %g\n", worst, worst <= kTolerance ? "<=" : ">", kTolerance);
-    if (!a.json.empty()) write_text(a.json, "{\"max_rel_err\": " + std::to_string(worst) + "}\n");
+    if (!a.json.empty()) {
+        char number[32];
+        std::snprintf(number, sizeof(number), "%.6g", std::min(worst, 1e30));  // JSON has no infinity
+        write_text(a.json, std::string("{\"max_rel_err\": ") + number + "}\n");
+    }
     return worst <= kTolerance ? 0 : 1;
 }
 
@@ -198,7 +233,7 @@ int main(int argc, char** argv) {
             return 0;
         }
         const Arguments arguments = parse(argc, argv);
-        return arguments.check.empty() ? read_picture(arguments) : check_dumps(arguments);
+        return arguments.check.empty() ? read_pictures(arguments) : check_dumps(arguments);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "enpu-ocr: %s\n", error.what());
         return 1;

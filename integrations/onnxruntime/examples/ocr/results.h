@@ -24,7 +24,7 @@ struct NodeCounts {
     long total = 0;
     long npu = 0;
     std::string left_out;  // the JSON array
-    std::string ops;       // the JSON object with the device's operator counts of the last run
+    std::string ops;       // the JSON object with the device's own operator counts over all runs
 };
 NodeCounts read_report(const std::string& path);
 
