@@ -382,10 +382,10 @@ static void eject(QTestState *qts)
 
 static void test_hotplug(void)
 {
-    QTestState *qts = qtest_init("-M q35 -device pcie-root-port,id=port");
+    QTestState *qts = qtest_init("-M q35 -device pcie-root-port,id=rp0");
 
     for (int i = 0; i < 5; i++) {
-        qtest_qmp_device_add(qts, "enpu", "hot", "{'bus': 'port',"
+        qtest_qmp_device_add(qts, "enpu", "hot", "{'bus': 'rp0',"
                              "'local-mem': 4194304}");
         qtest_qmp_device_del_send(qts, "hot");
         eject(qts);
@@ -400,12 +400,12 @@ static void test_bad_properties(void)
         "'cores': 0", "'cores': 17", "'threads': 0", "'copy-engines': 9",
         "'local-mem': 3000000", "'local-mem': 4096",
     };
-    QTestState *qts = qtest_init("-M q35 -device pcie-root-port,id=port");
+    QTestState *qts = qtest_init("-M q35 -device pcie-root-port,id=rp0");
 
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         g_autofree char *args = g_strdup_printf(
             "{'execute': 'device_add', 'arguments': {'driver': 'enpu',"
-            "'id': 'bad', 'bus': 'port', %s}}", bad[i]);
+            "'id': 'bad', 'bus': 'rp0', %s}}", bad[i]);
         QDict *response = qtest_qmp(qts, args, NULL);
 
         g_assert(qdict_haskey(response, "error"));
