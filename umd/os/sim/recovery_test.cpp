@@ -20,7 +20,7 @@ struct Faults {
     uint64_t point = 0;
 
     Context make() const {
-        const enpu_context_config config = {ENPU_PRIORITY_NORMAL, 200, 0, 0};
+        const enpu_context_config config = {ENPU_PRIORITY_NORMAL, 600, 0, 0};
         return Context::create(device, &config);
     }
     void inject(uint32_t kind, uint32_t target, uint32_t times = 1, uint64_t argument = 0) {
@@ -49,7 +49,12 @@ TEST_CASE_METHOD(Faults, "a hung engine is reset and only its context pays") {
     const auto hung = fill(0, 1), good = fill(64, 2);
     const auto theirs = Timeline::create(device);
     context.submit(0, hung, {}, {timeline.at(++point)});
-    // One job waits behind the hung engine, one runs beside it.
+    // Once it occupies its engine, one job comes to wait behind it and one runs beside it.
+    expect_failure(
+        [&](enpu_error* e) {
+            return enpu_timeline_wait(timeline.get(), point, enpu_deadline_after(150'000'000), e);
+        },
+        -ETIME, {"deadline"});
     other.submit(0, good, {}, {theirs.at(1)});
     other.submit(1, fill(128, 3), {}, {theirs.at(2)});
     expect_failure(
