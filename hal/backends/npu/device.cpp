@@ -87,8 +87,7 @@ uint32_t info(enpu_hal_device* device, enpu_hal_device_info* out, enpu_hal_statu
     set_text(out->spec, device->spec.c_str());
     std::snprintf(out->name, sizeof(out->name), "enpu %s, %u cores",
                   from.simulator ? "simulator" : "NPU", from.compute_engines);
-    std::snprintf(out->driver, sizeof(out->driver), "libenpu over %s",
-                  from.simulator ? "the functional model" : from.spec);
+    set_text(out->driver, from.simulator ? "libenpu, functional model" : "libenpu, enpu.ko");
     out->class_id = from.simulator ? ENPU_HAL_CLASS_SIMULATOR : ENPU_HAL_CLASS_NPU;
     out->caps = kCaps;
     out->compute_engines = from.compute_engines;

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// Buffers, mapping, copies and fills.
+#include <algorithm>
+
+#include "fixture.h"
+
+using namespace enpu::hal;
+using namespace enpu::hal::cts;
+
+namespace {
+
+std::vector<uint8_t> ramp(size_t count) {
+    std::vector<uint8_t> values(count);
+    for (size_t i = 0; i < count; ++i) values[i] = static_cast<uint8_t>(i * 7 + i / 253);
+    return values;
+}
+
+}  // namespace
+
+TEST_CASE("memory: buffers keep size, alignment and place apart", "[memory]") {
+    Fixture f;
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;
+    for (uint32_t memory : {ENPU_HAL_MEMORY_LOCAL, ENPU_HAL_MEMORY_HOST}) {
+        for (uint64_t bytes : {1ull, 4096ull, 1'000'001ull}) {
+            const auto info = f.buffer_info(f.make_buffer(bytes, memory));
+            CHECK(info.bytes >= bytes);
+            CHECK(info.memory == memory);
+            CHECK(info.address % 64 == 0);
+            if (memory == ENPU_HAL_MEMORY_HOST) CHECK(info.host != nullptr);
+            for (const auto& [begin, size] : ranges)
+                CHECK((info.address + info.bytes <= begin || begin + size <= info.address));
+            ranges.emplace_back(info.address, info.bytes);
+        }
+    }
+}
+
+TEST_CASE("memory: a requested alignment holds", "[memory]") {
+    Fixture f;
+    for (uint64_t alignment : {64, 256, 4096}) {
+        auto desc = with_header<enpu_hal_buffer_desc>(ENPU_HAL_TYPE_BUFFER_DESC);
+        desc.bytes = 100;
+        desc.alignment = alignment;
+        enpu_hal_buffer* buffer = nullptr;
+        auto& status = f.status;
+        HAL_OK(f.hal->memory->alloc(f.device, &desc, &buffer, &status));
+        CHECK(f.buffer_info(buffer).address % alignment == 0);
+        f.hal->memory->free(buffer);
+    }
+}
+
+TEST_CASE("memory: nonsense is refused with a sentence", "[memory][errors]") {
+    Fixture f;
+    auto& status = f.status;
+    enpu_hal_buffer* buffer = nullptr;
+    auto desc = with_header<enpu_hal_buffer_desc>(ENPU_HAL_TYPE_BUFFER_DESC);
+    HAL_FAILS(f.hal->memory->alloc(f.device, &desc, &buffer, &status), ENPU_HAL_INVALID_ARGUMENT);
+    desc.bytes = 64;
+    desc.alignment = 3;
+    HAL_FAILS(f.hal->memory->alloc(f.device, &desc, &buffer, &status), ENPU_HAL_INVALID_ARGUMENT);
+    desc.alignment = 0;
+    desc.flags = 0x80;
+    HAL_FAILS(f.hal->memory->alloc(f.device, &desc, &buffer, &status), ENPU_HAL_INVALID_ARGUMENT);
+    desc.flags = 0;
+    desc.memory = 9;
+    HAL_FAILS(f.hal->memory->alloc(f.device, &desc, &buffer, &status), ENPU_HAL_INVALID_ARGUMENT);
+    desc.memory = ENPU_HAL_MEMORY_LOCAL;
+    desc.bytes = uint64_t{1} << 46;
+    HAL_FAILS(f.hal->memory->alloc(f.device, &desc, &buffer, &status), ENPU_HAL_RESOURCE_EXHAUSTED);
+    CHECK(buffer == nullptr);
+}
+
+TEST_CASE("memory: usage falls and comes back where the device has memory of its own", "[memory]") {
+    Fixture f;
+    if (f.info.local_bytes == 0) SKIP("unsupported: the memory is the host's");
+    auto& status = f.status;
+    uint64_t before = 0, during = 0, after = 0, total = 0;
+    HAL_OK(f.hal->memory->usage(f.device, &before, &total, &status));
+    enpu_hal_buffer* buffer = f.make_buffer(8u << 20, ENPU_HAL_MEMORY_LOCAL);
+    HAL_OK(f.hal->memory->usage(f.device, &during, &total, &status));
+    f.drop_buffer(buffer);
+    HAL_OK(f.hal->memory->usage(f.device, &after, &total, &status));
+    CHECK(during + (8u << 20) <= before);
+    CHECK(after == before);
+    CHECK(total == f.info.local_bytes);
+}
+
+TEST_CASE("memory: local memory that is full says so, and a free makes room",
+          "[memory][exhaustion]") {
+    Fixture f;
+    if (f.info.local_bytes == 0) SKIP("unsupported: the memory is the host's");
+    auto& status = f.status;
+    auto desc = with_header<enpu_hal_buffer_desc>(ENPU_HAL_TYPE_BUFFER_DESC);
+    desc.bytes = f.info.local_bytes / 4;
+    std::vector<enpu_hal_buffer*> held;
+    enpu_hal_buffer* buffer = nullptr;
+    uint32_t code = ENPU_HAL_OK;
+    while (held.size() < 8) {
+        code = f.hal->memory->alloc(f.device, &desc, &buffer, &status);
+        if (code != ENPU_HAL_OK) break;
+        held.push_back(buffer);
+    }
+    CHECK(code == ENPU_HAL_RESOURCE_EXHAUSTED);
+    REQUIRE_FALSE(held.empty());
+    f.hal->memory->free(held.back());
+    HAL_OK(f.hal->memory->alloc(f.device, &desc, &held.back(), &status));
+    for (auto* each : held) f.hal->memory->free(each);
+}
+
+TEST_CASE("copy: bytes of every size and offset arrive", "[copy]") {
+    Fixture f;
+    for (size_t bytes : {1, 2, 3, 63, 64, 65, 4095, 4096, 4097, 70'001}) {
+        const auto sent = ramp(bytes);
+        CHECK(f.download<uint8_t>(f.upload(sent), bytes) == sent);
+    }
+    const auto sent = ramp(1000);
+    enpu_hal_buffer* from = f.upload(sent);
+    enpu_hal_buffer* to = f.make_buffer(1000, ENPU_HAL_MEMORY_LOCAL);
+    f.run({f.fill(to, 0, 1000, 0xee, 1), f.copy(to, 13, from, 7, 900)});
+    const auto seen = f.download<uint8_t>(to, 1000);
+    CHECK(std::equal(sent.begin() + 7, sent.begin() + 907, seen.begin() + 13));
+    CHECK(std::count(seen.begin(), seen.begin() + 13, 0xee) == 13);
+    CHECK(std::count(seen.begin() + 913, seen.end(), 0xee) == 87);
+}
+
+TEST_CASE("copy: rows with pitches leave what is between them", "[copy]") {
+    Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_COPY_2D);
+    const auto sent = ramp(30 * 40);
+    enpu_hal_buffer* from = f.upload(sent);
+    enpu_hal_buffer* to = f.make_buffer(30 * 64, ENPU_HAL_MEMORY_LOCAL);
+    enpu_hal_command command{};
+    command.kind = ENPU_HAL_COMMAND_COPY;
+    command.u.copy = {{to, 3}, {from, 5}, 31, 30, 64, 40};
+    f.run({f.fill(to, 0, 30 * 64, 0, 1), command});
+    const auto seen = f.download<uint8_t>(to, 30 * 64);
+    for (size_t row = 0; row < 30; ++row)
+        for (size_t at = 0; at < 64; ++at) {
+            const bool inside = at >= 3 && at < 34;
+            REQUIRE(seen[row * 64 + at] == (inside ? sent[row * 40 + 5 + at - 3] : 0));
+        }
+}
+
+TEST_CASE("copy: what does not fit is refused and changes nothing", "[copy][errors]") {
+    Fixture f;
+    auto& status = f.status;
+    enpu_hal_buffer* a = f.make_buffer(100);
+    enpu_hal_buffer* b = f.make_buffer(100);
+    std::memset(f.host<char>(b), 7, 100);
+    const std::pair<enpu_hal_command, const char*> wrong[] = {
+        {f.copy(b, 0, a, 0, 0), "no bytes"},
+        {f.copy(b, 1, a, 0, 8192), "past the end of the destination"},
+        {f.copy(b, 0, a, 8000, 100), "past the end of the source"},
+        {f.copy(b, UINT64_MAX - 7, a, 0, 16), "offset that wraps"},
+        {f.copy(b, 0, a, 0, UINT64_MAX), "size that wraps"},
+        {f.copy(nullptr, 0, a, 0, 4), "no destination"},
+        {f.copy(b, 0, b, 2, 50), "overlap"}};
+    for (const auto& [command, what] : wrong) {
+        INFO(what);
+        HAL_FAILS(f.submit({command}), ENPU_HAL_INVALID_ARGUMENT);
+        --f.value;
+    }
+    enpu_hal_command rows{};
+    rows.kind = ENPU_HAL_COMMAND_COPY;
+    rows.u.copy = {{b, 0}, {a, 0}, 16, 4, 8, 16};
+    HAL_FAILS(f.submit({rows}), ENPU_HAL_INVALID_ARGUMENT);
+    rows.u.copy = {{b, 0}, {a, 0}, 16, uint64_t{1} << 62, 16, 16};
+    HAL_FAILS(f.submit({rows}), ENPU_HAL_INVALID_ARGUMENT);
+    f.value -= 2;
+    CHECK(std::count(f.host<char>(b), f.host<char>(b) + 100, 7) == 100);
+    f.run({f.copy(b, 0, a, 0, 100)});  // the queue is as good as new
+}
+
+TEST_CASE("fill: patterns of 1, 2, 4 and 8 bytes", "[fill]") {
+    Fixture f;
+    enpu_hal_buffer* buffer = f.make_buffer(256, ENPU_HAL_MEMORY_LOCAL);
+    constexpr uint64_t kPattern = 0x8899aabbccddeeff;
+    for (uint32_t size : {1u, 2u, 4u, 8u}) {
+        f.run({f.fill(buffer, 0, 256, 0, 1), f.fill(buffer, 16, 64, kPattern, size)});
+        const auto seen = f.download<uint8_t>(buffer, 256);
+        for (size_t i = 0; i < 256; ++i) {
+            const bool inside = i >= 16 && i < 80;
+            const uint8_t expected = static_cast<uint8_t>(kPattern >> (8 * ((i - 16) % size)));
+            REQUIRE(seen[i] == (inside ? expected : 0));
+        }
+    }
+    auto& status = f.status;
+    HAL_FAILS(f.submit({f.fill(buffer, 0, 9, 0, 3)}), ENPU_HAL_INVALID_ARGUMENT);
+    HAL_FAILS(f.submit({f.fill(buffer, 0, 10, 0, 4)}), ENPU_HAL_INVALID_ARGUMENT);
+    HAL_FAILS(f.submit({f.fill(buffer, 0, 1u << 20, 0, 4)}), ENPU_HAL_INVALID_ARGUMENT);
+}
+
+TEST_CASE("memory: the process's own memory is used in place", "[memory]") {
+    Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_USERPTR);
+    auto& status = f.status;
+    std::vector<uint8_t> mine = ramp(3 * 4096);
+    enpu_hal_buffer* wrapped = nullptr;
+    HAL_OK(f.hal->memory->wrap(f.device, mine.data(), mine.size(), &wrapped, &status));
+    enpu_hal_buffer* local = f.make_buffer(mine.size(), ENPU_HAL_MEMORY_LOCAL);
+    f.run({f.copy(local, 0, wrapped, 0, mine.size())});
+    CHECK(f.download<uint8_t>(local, mine.size()) == mine);
+    f.run({f.fill(wrapped, 5, 100, 0x11, 1)});
+    CHECK(std::count(mine.begin() + 5, mine.begin() + 105, 0x11) == 100);
+    f.hal->memory->free(wrapped);
+    HAL_FAILS(f.hal->memory->wrap(f.device, nullptr, 10, &wrapped, &status),
+              ENPU_HAL_INVALID_ARGUMENT);
+}
