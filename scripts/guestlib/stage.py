@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from . import paths
-from .paths import GuestError
+from .paths import GuestError, say
 
 INTERPRETER = "/lib64/ld-linux-x86-64.so.2"
 
@@ -80,19 +80,25 @@ class Stage:
 
 
 def stage(config, module=True, tests=None):
-    """Stages everything that the guest's share holds. tests: only these names."""
+    """Stages everything that the guest's share holds. tests: these names must be there; without, what is built will do."""
     listed = read_list()
     target = Stage(config.share)
+    missing = [p for p in listed["programs"] if not pathlib.Path(p).exists()]
     for program in listed["programs"]:
-        target.add(program)
+        if program not in missing:
+            target.add(program)
     for test in listed["tests"]:
-        if tests is None or test["name"] in tests:
+        if tests is None and not pathlib.Path(test["binary"]).exists():
+            missing.append(test["binary"])
+        elif tests is None or test["name"] in tests:
             target.add(test["binary"])
             for file in test["files"]:
                 target.put_tree(file, f"share/{test['name']}")
     if module and (ko := module_path()).exists():
         target.put(ko, "enpu.ko")
     target.finish()
+    if missing:
+        say(f"not built, so not in the guest: {', '.join(pathlib.Path(m).name for m in missing)}")
 
 
 def module_path():

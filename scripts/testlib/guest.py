@@ -37,7 +37,7 @@ def run_guest(options):
             cases += skip_all(members, "enpu.ko is not built; run 'make kmod'")
             continue
         config = make_config(memory=memory)
-        stage(config)
+        stage(config, tests=[t["name"] for t in members])
         cases += run_group(config, devices, not no_module, members)
     return cases
 
