@@ -18,9 +18,32 @@ constexpr uint64_t kLarge = ENPU_LARGE_PAGE_SIZE;
 constexpr uint64_t kBusBegin = uint64_t{1} << 40;
 constexpr uint64_t kBusEnd = uint64_t{1} << 48;
 
+// Fences, tails and flags are shared with threads that access them as atomic words: short aligned
+// copies are made of such words.
+constexpr uint64_t kMostWordBytes = 64;
+
+template <typename Word>
 bool is_words(uint64_t bus, const void* buffer, uint64_t bytes) {
-    constexpr uint64_t kMost = 64;
-    return bytes <= kMost && ((bus | bytes | reinterpret_cast<uint64_t>(buffer)) & 7) == 0;
+    return bytes <= kMostWordBytes &&
+           ((bus | bytes | reinterpret_cast<uint64_t>(buffer)) & (sizeof(Word) - 1)) == 0;
+}
+
+template <typename Word>
+void load_words(std::byte* out, const std::byte* memory, uint64_t bytes) {
+    for (uint64_t i = 0; i < bytes; i += sizeof(Word)) {
+        const Word word =
+            __atomic_load_n(reinterpret_cast<const Word*>(memory + i), __ATOMIC_ACQUIRE);
+        std::memcpy(out + i, &word, sizeof(word));
+    }
+}
+
+template <typename Word>
+void store_words(std::byte* memory, const std::byte* in, uint64_t bytes) {
+    for (uint64_t i = 0; i < bytes; i += sizeof(Word)) {
+        Word word;
+        std::memcpy(&word, in + i, sizeof(word));
+        __atomic_store_n(reinterpret_cast<Word*>(memory + i), word, __ATOMIC_RELEASE);
+    }
 }
 
 }  // namespace
@@ -83,12 +106,10 @@ int HostMemory::read(uint64_t bus, void* buffer, uint64_t bytes) const {
         uint64_t part = bytes;
         std::byte* memory = find(bus, &part);
         if (memory == nullptr) return -1;
-        if (is_words(bus, out, part)) {
-            for (uint64_t i = 0; i < part; i += 8) {
-                const uint64_t word =
-                    __atomic_load_n(reinterpret_cast<uint64_t*>(memory + i), __ATOMIC_ACQUIRE);
-                std::memcpy(out + i, &word, 8);
-            }
+        if (is_words<uint64_t>(bus, out, part)) {
+            load_words<uint64_t>(out, memory, part);
+        } else if (is_words<uint32_t>(bus, out, part)) {
+            load_words<uint32_t>(out, memory, part);
         } else {
             std::memcpy(out, memory, part);
         }
@@ -105,12 +126,10 @@ int HostMemory::write(uint64_t bus, const void* buffer, uint64_t bytes) const {
         uint64_t part = bytes;
         std::byte* memory = find(bus, &part);
         if (memory == nullptr) return -1;
-        if (is_words(bus, in, part)) {
-            for (uint64_t i = 0; i < part; i += 8) {
-                uint64_t word;
-                std::memcpy(&word, in + i, 8);
-                __atomic_store_n(reinterpret_cast<uint64_t*>(memory + i), word, __ATOMIC_RELEASE);
-            }
+        if (is_words<uint64_t>(bus, in, part)) {
+            store_words<uint64_t>(memory, in, part);
+        } else if (is_words<uint32_t>(bus, in, part)) {
+            store_words<uint32_t>(memory, in, part);
         } else {
             std::memcpy(memory, in, part);
         }
