@@ -303,7 +303,8 @@ void Fixture::run(uint32_t engine, const Commands& packets) {
 }
 
 std::string sysfs_path(const std::string& name) {
-    return "/sys/class/accel/accel" + minor_of_node() + "/device/" + name;
+    return "/sys/class/accel/accel" + minor_of_node() + "/device" + (name.empty() ? "" : "/") +
+           name;
 }
 
 std::string sysfs(const std::string& name) {
@@ -316,10 +317,14 @@ std::string sysfs(const std::string& name) {
 }
 
 int debugfs_write(const std::string& name, const std::string& text) {
-    const std::string root = "/sys/kernel/debug";
-    if (!std::filesystem::exists(root + "/accel") && !std::filesystem::exists(root + "/dri"))
+    const std::filesystem::path root = "/sys/kernel/debug";
+    if (!std::filesystem::exists(root / "accel") && !std::filesystem::exists(root / "dri"))
         mount("debugfs", root.c_str(), "debugfs", 0, nullptr);
-    const int fd = open((root + "/accel/" + minor_of_node() + "/" + name).c_str(), O_WRONLY);
+    // Newer kernels keep accelerators beside the GPUs.
+    const std::string device = std::filesystem::canonical(sysfs_path("")).filename();
+    std::filesystem::path file = root / "accel" / device / name;
+    if (!std::filesystem::exists(file)) file = root / "dri" / device / name;
+    const int fd = open(file.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd < 0) return -errno;
     const ssize_t written = write(fd, text.data(), text.size());
     const int ret = written < 0 ? -errno : 0;
