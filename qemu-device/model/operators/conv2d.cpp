@@ -4,6 +4,7 @@
 
 #include "convert.h"
 #include "element.h"
+#include "gemm.h"
 #include "weights.h"
 
 namespace enpu::ops {
@@ -17,7 +18,14 @@ class FloatConv {
 
   private:
     Outcome run_tile(const ConvTile& tile);
+    Outcome run_kernel(const ConvTile& tile);
+    Outcome run_pointwise(const ConvTile& tile);
     const float* input(const ConvTile& tile);
+    const float* pixels(const ConvTile& tile);
+    // Makes the output of a tile: compute(y) writes it, or adds to the residual that it finds
+    // there, channels last and dense.
+    template <class Compute>
+    void produce(const ConvTile& tile, Compute&& compute);
     View output_window(const View& view, const ConvTile& tile) const;
     bool computes_in_place(const ConvTile& tile) const;
 
@@ -79,7 +87,27 @@ const float* FloatConv::input(const ConvTile& t) {
     return x_tile_.floats();
 }
 
-Outcome FloatConv::run_tile(const ConvTile& tile) {
+template <class Compute>
+void FloatConv::produce(const ConvTile& tile, Compute&& compute) {
+    const View window = output_window(y_, tile);
+    const bool in_place = computes_in_place(tile);
+    if (!in_place) {
+        y_tile_ = {};
+        y_tile_ = scratch_floats(element_count(window));
+    }
+    auto* y = in_place ? reinterpret_cast<float*>(window.data) : y_tile_.floats();
+    const View dense =
+        channels_last_view(y, tile.images, shape_.o, tile.rows.count, tile.cols.count);
+    if (residual_.data != nullptr) {
+        const View from = output_window(residual_, tile);
+        if (from.data != dense.data) convert(from, dense);
+    }
+    compute(y);
+    if (!can_fuse(act_)) activate(act_, y, element_count(window));
+    if (!in_place) convert(dense, window);
+}
+
+Outcome FloatConv::run_kernel(const ConvTile& tile) {
     const unsigned threads = call_.progress.threads();
     ConvSpec spec = conv_spec(shape_, tile, threads);
     spec.bias = bias_.data() != nullptr;
@@ -90,30 +118,55 @@ Outcome FloatConv::run_tile(const ConvTile& tile) {
     const float* weights = nullptr;
     const Outcome outcome = weights_.as(call_.progress, kernel->weights(), weights);
     if (outcome != Outcome::kDone) return outcome;
-
     in_arena(threads, [&] {
-        const View window = output_window(y_, tile);
-        const bool in_place = computes_in_place(tile);
-        if (!in_place) {
-            y_tile_ = {};
-            y_tile_ = scratch_floats(element_count(window));
-        }
-        auto* y = in_place ? reinterpret_cast<float*>(window.data) : y_tile_.floats();
-        const View dense =
-            channels_last_view(y, tile.images, shape_.o, tile.rows.count, tile.cols.count);
-        if (spec.sum) {
-            const View from = output_window(residual_, tile);
-            if (from.data != dense.data) convert(from, dense);
-        }
-        if (kernel->scratch_bytes() > 0) {
-            scratch_ = {};
-            scratch_ = Scratch(kernel->scratch_bytes());
-        }
-        kernel->run(input(tile), weights, spec.bias ? bias_.floats() : nullptr, y, scratch_.data());
-        if (!can_fuse(act_)) activate(act_, y, element_count(window));
-        if (!in_place) convert(dense, window);
+        produce(tile, [&](float* y) {
+            if (kernel->scratch_bytes() > 0) {
+                scratch_ = {};
+                scratch_ = Scratch(kernel->scratch_bytes());
+            }
+            kernel->run(input(tile), weights, bias_.floats(), y, scratch_.data());
+        });
     });
     return Outcome::kDone;
+}
+
+// The input pixels that the output pixels of a tile look at, one each.
+const float* FloatConv::pixels(const ConvTile& t) {
+    if (shape_.stride[0] == 1 && shape_.stride[1] == 1) return input(t);
+    View window = slice(x_, 0, t.image, t.images);
+    window = slice(window, 2, t.rows.begin * shape_.stride[0], t.rows.count);
+    window = slice(window, 3, t.cols.begin * shape_.stride[1], t.cols.count);
+    window.strides[2] *= shape_.stride[0];
+    window.strides[3] *= shape_.stride[1];
+    x_tile_ = {};
+    x_tile_ = scratch_floats(element_count(window));
+    convert(window,
+            channels_last_view(x_tile_.floats(), t.images, shape_.c, t.rows.count, t.cols.count));
+    return x_tile_.floats();
+}
+
+Outcome FloatConv::run_pointwise(const ConvTile& tile) {
+    const float* weights = nullptr;
+    const Outcome outcome = weights_.as_matrix(call_.progress, weights);
+    if (outcome != Outcome::kDone) return outcome;
+    GemmSpec spec{};
+    spec.m = tile.images * tile.rows.count * tile.cols.count;
+    spec.n = spec.y_m = shape_.o;
+    spec.k = spec.a_m = spec.b_n = shape_.c;
+    spec.a_k = spec.b_k = 1;
+    spec.bias = bias_.data() != nullptr;
+    spec.sum = residual_.data != nullptr;
+    spec.threads = call_.progress.threads();
+    spec.alpha = std::bit_cast<uint32_t>(1.0f);
+    if (can_fuse(act_)) spec.act = key_of(act_);
+    in_arena(call_.progress.threads(), [&] {
+        produce(tile, [&](float* y) { gemm(spec, pixels(tile), weights, bias_.floats(), y); });
+    });
+    return Outcome::kDone;
+}
+
+Outcome FloatConv::run_tile(const ConvTile& tile) {
+    return shape_.is_pointwise() ? run_pointwise(tile) : run_kernel(tile);
 }
 
 Outcome FloatConv::run() {

@@ -20,6 +20,11 @@ struct ConvShape {
     int64_t stride[2], pad[4], dilation[2];
 
     int64_t window(int axis) const { return dilation[axis] * ((axis ? kw : kh) - 1) + 1; }
+    // One product of matrices: pixels times weights.
+    bool is_pointwise() const {
+        return kh == 1 && kw == 1 && groups == 1 &&
+               std::all_of(pad, pad + 4, [](auto p) { return p == 0; });
+    }
     // Memory is work too: 8 for each output, 1 for each input.
     int64_t work_per_output_pixel() const {
         return o * ((c / groups) * kh * kw + 8) + c * stride[0] * stride[1];

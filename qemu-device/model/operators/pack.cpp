@@ -81,6 +81,8 @@ Outcome Packer::pack_transposed_conv() {
 
 Outcome Packer::pack_conv() {
     if (!is_float(from_.dtype)) return pack_plain();
+    const bool pointwise = from_.dims[2] == 1 && from_.dims[3] == 1 && groups_ == 1;
+    if (pointwise) return pack_matrix();
     // The kernel of a picture of typical size tells which layout it likes; others are reordered
     // when they run.
     const auto& d = from_.dims;

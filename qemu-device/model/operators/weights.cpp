@@ -97,6 +97,14 @@ Outcome ConvWeights::open(Progress& progress, const Operand& weights, uint32_t o
     if (header->layout == static_cast<uint32_t>(PackedLayout::kPlain)) {
         return gather(progress, plain_behind_header(view), groups);
     }
+    if (header->layout == static_cast<uint32_t>(PackedLayout::kMatrix)) {
+        const uint64_t bytes = static_cast<uint64_t>(element_count(view)) * sizeof(float);
+        if (bytes > weights.desc->bytes - ENPU_PACKED_HEADER_BYTES) return bad(header->layout);
+        const memory::dims dims = split_dims(view, groups);
+        desc_ = f32_desc(dims, dense_strides(dims));
+        data_ = reinterpret_cast<const float*>(weights.data + ENPU_PACKED_HEADER_BYTES);
+        return Outcome::kDone;
+    }
     const auto desc = block_desc(header->block, split_dims(view, groups));
     if (header->layout != static_cast<uint32_t>(PackedLayout::kBlocked) || !desc ||
         desc->get_size() > weights.desc->bytes - ENPU_PACKED_HEADER_BYTES) {
@@ -105,6 +113,10 @@ Outcome ConvWeights::open(Progress& progress, const Operand& weights, uint32_t o
     desc_ = *desc;
     data_ = reinterpret_cast<const float*>(weights.data + ENPU_PACKED_HEADER_BYTES);
     return Outcome::kDone;
+}
+
+Outcome ConvWeights::as_matrix(Progress& progress, const float*& weights) {
+    return as(progress, f32_desc(desc_.get_dims(), dense_strides(desc_.get_dims())), weights);
 }
 
 Outcome ConvWeights::as(Progress& progress, const memory::desc& layout, const float*& weights) {
