@@ -89,12 +89,22 @@ std::string check_features(const Graph& graph, const Node& node) {
     }
     if (node.op == "BatchNormalization" && !node.integer("spatial", 1)) return "spatial=0 is unsupported";
     if (node.op == "MaxPool" && node.integer("storage_order", 0)) return "storage_order is unsupported";
+    if (node.op == "Resize") {
+        if (node.integer("antialias", 0)) return "antialias is unsupported";
+        if (node.text("keep_aspect_ratio_policy", "stretch") != "stretch") {
+            return "keep_aspect_ratio_policy other than stretch is unsupported";
+        }
+        if (node.text("coordinate_transformation_mode", "") == "tf_crop_and_resize") {
+            return "tf_crop_and_resize is unsupported";
+        }
+    }
     const auto& dims = graph.values[static_cast<size_t>(node.inputs[0])].dims;
     static const std::set<std::string> kImages = {"Conv", "ConvTranspose", "MaxPool", "AveragePool"};
     if (is_in(node.op, kImages) && dims && dims->size() != 4 && dims->size() != 3) {
         return "one or two spatial dims are supported";
     }
     if (dims && dims->size() > ENPU_OP_MAX_RANK) return "rank over 8";
+    if (dims && std::count(dims->begin(), dims->end(), 0)) return "its operand has no elements";
     return {};
 }
 

@@ -8,6 +8,11 @@
 namespace enpu::lowering {
 namespace {
 
+// A tensor without elements needs no memory on the device.
+void define_empty(Emitter& e, int value, uint32_t dtype, const Dims& dims) {
+    e.define(value, std::make_shared<const HostTensor>(make_host_tensor(dtype, dims)));
+}
+
 void emit_identity(Emitter& e, const Node& node) {
     if (node.outputs.size() > 1 && node.outputs[1] >= 0) fail("the mask as an output is unsupported");
     e.define(node.outputs[0], e.device(node.input(0)));
@@ -63,8 +68,13 @@ void emit_slice(Emitter& e, const Node& node) {
         attributes ? node.integers("ends") : e.integers(node.input(2), "ends"),
         attributes ? node.integers("axes") : e.integers(node.input(3), "axes"),
         attributes ? std::vector<int64_t>{} : e.integers(node.input(4), "steps"));
+    Dims dims;
+    for (const SliceAxis& axis : axes) dims.push_back(axis.count);
+    if (element_count(dims) == 0) {
+        define_empty(e, node.outputs[0], x.dtype, dims);
+        return;
+    }
     for (size_t i = 0; i < axes.size(); ++i) {
-        if (axes[i].count == 0) fail("a slice without elements is unsupported");
         x.offset += axes[i].start * x.strides[i];
         x.strides[i] *= axes[i].step;
         x.dims[i] = axes[i].count;
@@ -85,8 +95,13 @@ void emit_split(Emitter& e, const Node& node) {
     if (sizes.size() != node.outputs.size()) fail("split and the number of outputs differ");
     int64_t at = 0;
     for (size_t i = 0; i < sizes.size(); ++i) {
-        if (sizes[i] < 1 || sizes[i] > x.dims[axis] - at) fail("split does not add up");
+        if (sizes[i] < 0 || sizes[i] > x.dims[axis] - at) fail("split does not add up");
         View part = x;
+        if (sizes[i] == 0) {
+            part.dims[axis] = 0;
+            define_empty(e, node.outputs[i], x.dtype, part.dims);
+            continue;
+        }
         part.offset += at * x.strides[axis];
         part.dims[axis] = sizes[i];
         e.define(node.outputs[i], part);
