@@ -93,6 +93,7 @@ class Pool {
     std::vector<StreamCache*> streams_;
     FreeLists free_{};  // nobody in flight uses these
     std::vector<std::unique_ptr<Slab>> slabs_;
+    Slab* hint_ = nullptr;  // of the last free
     uint64_t reserved_ = 0, used_ = 0, peak_ = 0, allocations_ = 0, live_ = 0, reuses_ = 0;
     uint64_t waits_ = 0;
     std::atomic<uint64_t> backend_allocations_{0};
