@@ -25,8 +25,11 @@ Mmu::Mmu(const Host& host, const AddressSpaces& spaces, Faults& faults, uint32_t
       small_(std::make_unique<Entry[]>(kSmallEntries)),
       large_(std::make_unique<Entry[]>(kLargeEntries)) {}
 
+// Buffers begin at round addresses: the high bits have to spread them.
 Mmu::Entry& Mmu::slot(uint32_t as_id, uint64_t va, bool large) {
-    const uint64_t number = (va / (large ? ENPU_LARGE_PAGE_SIZE : ENPU_PAGE_SIZE)) + as_id * 37;
+    uint64_t number = (va / (large ? ENPU_LARGE_PAGE_SIZE : ENPU_PAGE_SIZE)) + as_id * 37;
+    number += number >> 8;
+    number += number >> 16;
     return large ? large_[number % kLargeEntries] : small_[number % kSmallEntries];
 }
 

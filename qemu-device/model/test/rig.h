@@ -36,7 +36,11 @@ class GuestRam {
     int write(uint64_t bus, const void* buffer, uint64_t bytes);
     const std::byte* data() const { return memory_.get(); }
     uint64_t bytes() const { return bytes_; }
-    void restore(const std::byte* from) { std::memcpy(memory_.get(), from, bytes_); }
+    // The contents of another one of the same size.
+    void restore(const GuestRam& from) {
+        std::memcpy(memory_.get(), from.memory_.get(), bytes_);
+        used_ = from.used_;
+    }
 
     std::atomic<bool> bus_master{true};
     std::atomic<uint64_t> reads{0};
