@@ -70,7 +70,7 @@ void status_out(const drm_enpu_ctx_status& kernel, enpu_context_status* status) 
     status->packet = kernel.packet;
     status->hw_status = kernel.hw_status;
     status->rule = kernel.rule;
-    status->operand = kernel.operand;
+    status->operand = kernel.error != 0 ? kernel.operand : 0xff;
     status->opcode = kernel.opcode;
     status->failed_jobs = kernel.failed_jobs;
     status->reset_count = kernel.reset_count;
