@@ -201,10 +201,10 @@ rt_status rt_graph_launch(rt_graph_exec exec, rt_stream stream) {
             return make_status(RT_INVALID_ARGUMENT, kOrigin,
                                "graph and stream are of different devices");
         std::lock_guard lock(exec->mutex);
-        uint64_t value = 0;
+        Point point;
         if (exec->handle) {
-            RT_TRY(
-                stream->enqueue({nullptr, 0, exec->handle, "graph", kOrigin, &exec->last}, &value));
+            RT_TRY(stream->enqueue({nullptr, 0, exec->handle, "graph", kOrigin, &exec->last},
+                                   &point.value, &point.timeline));
         } else {
             const size_t most = std::max<uint32_t>(exec->device->info.max_commands, 1);
             for (size_t i = 0; i < exec->commands.size(); i += most) {
@@ -212,11 +212,10 @@ rt_status rt_graph_launch(rt_graph_exec exec, rt_stream stream) {
                     static_cast<uint32_t>(std::min(most, exec->commands.size() - i));
                 RT_TRY(stream->enqueue({exec->commands.data() + i, count, nullptr, "graph", kOrigin,
                                         i == 0 ? &exec->last : nullptr},
-                                       &value));
+                                       &point.value, &point.timeline));
             }
         }
-        std::lock_guard stream_lock(stream->mutex);
-        exec->last = {stream->timeline, value};
+        exec->last = std::move(point);
         exec->device->counted.launches.fetch_add(1, std::memory_order_relaxed);
         return RT_OK;
     });

@@ -126,11 +126,17 @@ rt_status rt_kernel_launch(rt_stream stream, rt_kernel kernel, const rt_launch_h
         command.kind = ENPU_HAL_COMMAND_DISPATCH;
         command.reserved = 0;
         command.u.dispatch = &bound.dispatch;
-        uint64_t value = 0;
-        RT_TRY(stream->enqueue({&command, 1, nullptr, describe_op(kernel->info->op), kOrigin},
-                               &value));
+        // Frees are ordered after the work of the home stream anyway; other streams' work is noted.
+        bool foreign = false;
         for (uint32_t i = 0; i < operand_count; ++i)
-            if (operands[i].tensor) operands[i].tensor->note_use(*stream, value);
+            foreign |= operands[i].tensor && operands[i].tensor->home != stream;
+        Point point;
+        RT_TRY(
+            stream->enqueue({&command, 1, nullptr, describe_op(kernel->info->op), kOrigin, nullptr},
+                            &point.value, foreign ? &point.timeline : nullptr));
+        for (uint32_t i = 0; foreign && i < operand_count; ++i)
+            if (operands[i].tensor && operands[i].tensor->home != stream)
+                operands[i].tensor->note_use(point);
         stream->device->counted.launches.fetch_add(1, std::memory_order_relaxed);
         return RT_OK;
     });

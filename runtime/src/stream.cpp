@@ -101,10 +101,12 @@ void rt_stream_impl::hold(const std::shared_ptr<Timeline>& waited, uint64_t unti
     held_.push_back({waited, until});
 }
 
-rt_status rt_stream_impl::enqueue(const StreamWork& work, uint64_t* value) {
+rt_status rt_stream_impl::enqueue(const StreamWork& work, uint64_t* value,
+                                  std::shared_ptr<Timeline>* on) {
     std::lock_guard lock(mutex);
     RT_TRY(enqueue_locked(work));
     if (value) *value = enqueued;
+    if (on) *on = timeline;
     return RT_OK;
 }
 

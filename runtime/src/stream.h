@@ -33,8 +33,9 @@ struct rt_stream_impl {
     void close();      // waits, then gives back everything but the object itself
     rt_status reset();
 
-    // Enqueues one operation; *value (may be null) is its point on the timeline.
-    rt_status enqueue(const StreamWork& work, uint64_t* value);
+    // Enqueues one operation; *value (may be null) is its point on *on (may be null), the timeline.
+    rt_status enqueue(const StreamWork& work, uint64_t* value,
+                      std::shared_ptr<enpu::rt::Timeline>* on = nullptr);
     rt_status sync(uint64_t deadline_ns, const char* origin);
     rt_status wait_for(uint64_t value, uint64_t deadline_ns, const char* origin);
     // Everything enqueued so far, waits included.

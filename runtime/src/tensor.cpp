@@ -5,15 +5,14 @@
 
 using namespace enpu::rt;
 
-void rt_tensor_impl::note_use(rt_stream_impl& stream, uint64_t value) {
-    if (&stream == home) return;  // frees are ordered after it anyway
+void rt_tensor_impl::note_use(const Point& operation) {
     std::lock_guard lock(mutex);
     for (Point& use : uses) {
-        if (use.timeline != stream.timeline) continue;
-        if (use.value < value) use.value = value;
+        if (use.timeline != operation.timeline) continue;
+        if (use.value < operation.value) use.value = operation.value;
         return;
     }
-    uses.push_back({stream.timeline, value});
+    uses.push_back(operation);
 }
 
 namespace {

@@ -18,6 +18,6 @@ struct rt_tensor_impl {
     std::mutex mutex;
     std::vector<enpu::rt::Point> uses;  // last operation of each other stream that got it
 
-    // An operation at `value` of the stream's timeline uses the tensor.
-    void note_use(rt_stream_impl& stream, uint64_t value);
+    // An operation of another stream than `home` uses the tensor.
+    void note_use(const enpu::rt::Point& operation);
 };
