@@ -32,10 +32,8 @@ static void enpu_error_fail_job(struct enpu_device *edev, const struct enpu_erro
 
 	if (!queue)
 		return;
-	if (record->kind == ENPU_STATUS_ABORTED || record->kind == ENPU_STATUS_TORN) {
-		if (queue->blame)
-			error = queue->blame;
-	}
+	if (record->kind == ENPU_STATUS_ABORTED || record->kind == ENPU_STATUS_TORN)
+		error = enpu_queue_reset_errno(queue, fence);
 	/* A broken ring has no current entry. */
 	if (record->kind == ENPU_STATUS_RING_ERROR)
 		fence = queue->done + 1;
@@ -96,7 +94,9 @@ void enpu_queue_check_faulted(struct enpu_queue *queue)
 	if (FIELD_GET(ENPU_QUEUE_STATUS_STATE, status) != ENPU_QUEUE_STATE_FAULTED)
 		return;
 	enpu_queue_harvest(queue);
-	error = queue->blame ?: enpu_status_errno(FIELD_GET(ENPU_QUEUE_STATUS_ERROR, status));
+	error = enpu_status_errno(FIELD_GET(ENPU_QUEUE_STATUS_ERROR, status));
+	if (error == -ESTALE)
+		error = enpu_queue_reset_errno(queue, queue->done + 1);
 	enpu_queue_fail_head(queue, queue->done + 1, error, NULL);
 }
 

@@ -175,6 +175,7 @@ static void enpu_queue_evict(struct enpu_queue *queue)
 	u32 occupant = enpu_read32(queue->edev, ENPU_REG_ENGINE_QUEUE(engine->index));
 
 	queue->blame = -ECANCELED;
+	queue->blame_fence = queue->done + 1;
 	if (occupant == queue->id)
 		enpu_engine_reset_locked(engine, queue);
 	else

@@ -38,7 +38,9 @@ struct enpu_error_record;
  * @resume: byte offset in the entry at @head; under hw_lock
  * @fault_taken: the job that faulted the queue has been failed, the queue has not been started
  *   again; under hw_lock
- * @blame: errno for a job that a reset of ours drops, 0 if it is an innocent one; under hw_lock
+ * @blame: errno for the job with @blame_fence when a reset of ours drops it; 0 when nobody is to
+ *   blame; under hw_lock
+ * @blame_fence: see @blame
  */
 struct enpu_queue {
 	struct enpu_device *edev;
@@ -60,6 +62,7 @@ struct enpu_queue {
 	u64 resume;
 	bool fault_taken;
 	int blame;
+	u64 blame_fence;
 };
 
 struct enpu_queue *enpu_queue_create(struct enpu_ctx *ctx, struct enpu_engine *engine);
@@ -75,5 +78,11 @@ bool enpu_queue_fail_head(struct enpu_queue *queue, u64 fence, int error,
 			  const struct enpu_error_record *record);
 void enpu_queue_shut(struct enpu_queue *queue);
 bool enpu_queue_has_jobs(struct enpu_queue *queue);
+
+/* The errno of a job that a reset of ours has dropped. Under hw_lock. */
+static inline int enpu_queue_reset_errno(struct enpu_queue *queue, u64 fence)
+{
+	return queue->blame && fence == queue->blame_fence ? queue->blame : -ESTALE;
+}
 
 #endif

@@ -67,9 +67,26 @@ static void enpu_wedge(struct enpu_device *edev)
 }
 
 /*
- * Brings all queues to rest between packets, as far as they do. The job of one that does not stop
- * in time is torn.
+ * One queue before a device reset. Its job fails when it does not come to rest, and when it is the
+ * one that hung: a device that stands still may well stop at a packet.
  */
+static void enpu_queue_stop(struct enpu_queue *queue, u64 deadline_ns)
+{
+	bool stopped = !enpu_queue_wait_stopped(queue, deadline_ns);
+	u64 fence;
+
+	enpu_queue_harvest(queue);
+	fence = queue->done + 1;
+	if (!stopped) {
+		queue->head = queue->done;
+		queue->resume = 0;
+	}
+	if (!stopped || (queue->blame && queue->blame_fence == fence))
+		enpu_queue_fail_head(queue, fence, enpu_queue_reset_errno(queue, fence), NULL);
+	queue->blame = 0;
+}
+
+/* Brings all queues to rest between packets, as far as they do. Under hw_lock. */
 void enpu_device_stop_locked(struct enpu_device *edev)
 {
 	u64 deadline = ktime_get_ns() + ENPU_STOP_ALL_TIMEOUT_NS;
@@ -80,17 +97,9 @@ void enpu_device_stop_locked(struct enpu_device *edev)
 	for (i = 0; i < edev->num_queues; i++)
 		if (edev->queues[i])
 			enpu_queue_ask_stop(edev->queues[i]);
-	for (i = 0; i < edev->num_queues; i++) {
-		struct enpu_queue *queue = edev->queues[i];
-
-		if (!queue || !queue->enabled || !enpu_queue_wait_stopped(queue, deadline))
-			continue;
-		enpu_queue_harvest(queue);
-		queue->head = queue->done;
-		queue->resume = 0;
-		enpu_queue_fail_head(queue, queue->done + 1, queue->blame ?: -ESTALE, NULL);
-		queue->blame = 0;
-	}
+	for (i = 0; i < edev->num_queues; i++)
+		if (edev->queues[i] && edev->queues[i]->enabled)
+			enpu_queue_stop(edev->queues[i], deadline);
 }
 
 /* Resets a stopped device, tells it again what it has forgotten, and lets the queues go on. */

@@ -69,6 +69,7 @@ static void enpu_tdr_hang(struct enpu_engine *engine, struct enpu_queue *queue, 
 		   enpu_read32(edev, ENPU_REG_ENGINE_PACKET(engine->index)));
 	atomic_inc(&edev->stats.hangs);
 	queue->blame = -ETIMEDOUT;
+	queue->blame_fence = engine->watch.fence;
 	engine->watch.queue = U32_MAX;
 	enpu_engine_reset_locked(engine, queue);
 }
