@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <stdexcept>
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: enpu-ocr MODEL_DIR IMAGE… [--device npu|sim|cpu-ep|ort-cpu] [--ep LIBRARY] [--json FILE]\n"
-    "                                [--report] [--dump DIR] [--repeat N]\n"
+    "                                [--report] [--dump DIR] [--repeat N] [--expect FILE]\n"
     "       enpu-ocr MODEL_DIR --check DIR\n"
     "  --device  where the models run: on the NPU (default), its simulator, the cpu backend of the\n"
     "            provider, or ONNX Runtime's own CPU provider; else a device spec of the runtime\n"
@@ -24,12 +25,13 @@ constexpr const char* kUsage =
     "  --report  prints every node that did not run on the NPU, with the reason\n"
     "  --dump    writes input and output of every run of a model\n"
     "  --repeat  reads the picture N times; times are of the last one\n"
+    "  --expect  fails unless every line of the file is read, and every node ran on the NPU\n"
     "  --check   runs the models on dumped inputs with ONNX Runtime's CPU provider and compares\n";
 
 constexpr double kTolerance = 1e-3;
 
 struct Arguments {
-    std::string models, device = "npu", ep, json, dump, check;
+    std::string models, device = "npu", ep, json, dump, check, expect;
     std::vector<std::string> images;
     bool report = false;
     int repeat = 1;
@@ -39,7 +41,7 @@ Arguments parse(int argc, char** argv) {
     Arguments a;
     std::vector<std::string> plain;
     const std::map<std::string, std::string*> values = {{"--device", &a.device}, {"--ep", &a.ep}, {"--json", &a.json},
-                                                        {"--dump", &a.dump}, {"--check", &a.check}};
+                                                        {"--dump", &a.dump}, {"--check", &a.check}, {"--expect", &a.expect}};
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         const auto it = values.find(word);
@@ -164,6 +166,21 @@ class ReportDir {
     std::string path_;
 };
 
+// Lines of the file that were not read.
+std::vector<std::string> unread(const std::string& path, const Outcome& o) {
+    std::ifstream file(path);
+    if (!file) throw std::runtime_error("'" + path + "' cannot be read");
+    std::vector<std::string> missing;
+    for (std::string wanted; std::getline(file, wanted);) {
+        bool seen = wanted.empty();
+        for (const Picture& picture : o.pictures) {
+            for (const Line& line : picture.lines) seen = seen || line.text == wanted;
+        }
+        if (!seen) missing.push_back(wanted);
+    }
+    return missing;
+}
+
 int read_pictures(const Arguments& a) {
     std::vector<Image> images;
     for (const std::string& path : a.images) images.push_back(load_image(path));
@@ -197,7 +214,12 @@ int read_pictures(const Arguments& a) {
     }
     print(a, outcome);
     if (!a.json.empty()) write_text(a.json, to_json(a, outcome));
-    return 0;
+    if (a.expect.empty()) return 0;
+    const auto missing = unread(a.expect, outcome);
+    for (const std::string& line : missing) std::fprintf(stderr, "enpu-ocr: not read: %s\n", line.c_str());
+    const bool placed = a.device == "ort-cpu" || (outcome.total > 0 && outcome.npu == outcome.total);
+    if (!placed) std::fprintf(stderr, "enpu-ocr: %ld of %ld nodes ran on the NPU\n", outcome.npu, outcome.total);
+    return missing.empty() && placed ? 0 : 1;
 }
 
 int check_dumps(const Arguments& a) {
