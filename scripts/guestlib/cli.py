@@ -9,7 +9,7 @@ import sys
 from . import console, debug, paths
 from .paths import GuestError, say
 from .session import DEFAULT_DEVICE, Session, make_config
-from .stage import module_path, stage
+from .stage import module_path, stage, stage_module
 
 LOG_PROBLEM = 70
 HANG = 124
@@ -104,7 +104,7 @@ def command_reload(_args):
     build = subprocess.run([paths.ROOT / "scripts" / "kernel", "module"], check=False)
     if build.returncode:
         raise GuestError("the module does not build; its messages are above")
-    stage(make_config())
+    stage_module()
     status, output = console.execute("if [ -d /sys/module/enpu ]; then rmmod enpu || exit 1; fi\n"
                                      "insmod /enpu/enpu.ko && dmesg | tail -n 5", 30)
     sys.stdout.write(output)

@@ -101,6 +101,11 @@ def stage(config, module=True, tests=None):
         say(f"not built, so not in the guest: {', '.join(pathlib.Path(m).name for m in missing)}")
 
 
+def stage_module():
+    """Only the module, into the share of a guest that runs."""
+    Stage(paths.BUILD / "guest" / "root").put(module_path(), "enpu.ko")
+
+
 def module_path():
     """The newest enpu.ko: of this build folder, of the checkout's, or made by hand in kmod/."""
     places = [paths.BUILD / "kmod" / "enpu.ko", paths.ROOT / "build" / "kmod" / "enpu.ko", paths.ROOT / "kmod" / "enpu.ko"]
