@@ -43,7 +43,11 @@ std::vector<std::string> search_path() {
     }
     Dl_info self;
     if (dladdr(reinterpret_cast<void*>(&search_path), &self) && self.dli_fname) {
-        const auto folder = std::filesystem::absolute(self.dli_fname).parent_path();
+        std::filesystem::path file = self.dli_fname;
+        std::error_code error;
+        // A program that the shell found in PATH only knows its name.
+        if (!file.has_parent_path()) file = std::filesystem::read_symlink("/proc/self/exe", error);
+        const auto folder = std::filesystem::absolute(file, error).parent_path();
         folders.push_back(folder.string());
         folders.push_back((folder / "../lib").string());  // this code linked into a program
     }
