@@ -47,36 +47,51 @@ std::vector<double> per_channel(const Graph& graph, int value, size_t channels, 
     return static_cast<size_t>(t->dims[axis]) == channels ? values : std::vector<double>{};
 }
 
+// Weights with each output channel multiplied by its scale.
+HostTensorPtr scaled_weights(const HostTensor& w, const Node& conv, const std::vector<double>& scale) {
+    HostTensor result = make_host_tensor(w.dtype, w.dims);
+    const auto outer = static_cast<size_t>(w.dims[0]), width = static_cast<size_t>(w.dims[1]);
+    const size_t window = static_cast<size_t>(w.size()) / (outer * width);
+    const auto groups = static_cast<size_t>(conv.integer("group", 1));
+    const std::vector<double> values = w.dtype == ENPU_OP_F32 ? std::vector<double>{} : as_f64(w);
+    for (size_t o = 0; o < outer; ++o) {
+        for (size_t i = 0; i < width; ++i) {
+            // ConvTranspose has its weights as [C, O/groups, ...].
+            const size_t channel = conv.op == "Conv" ? o : o / (outer / groups) * width + i;
+            const size_t begin = (o * width + i) * window;
+            if (w.dtype == ENPU_OP_F32) {  // nearly always; conversions would take most of the time
+                const auto factor = static_cast<float>(scale[channel]);
+                for (size_t k = begin; k < begin + window; ++k) {
+                    result.data<float>()[k] = w.data<float>()[k] * factor;
+                }
+                continue;
+            }
+            for (size_t k = begin; k < begin + window; ++k) {
+                store(result, static_cast<int64_t>(k), values[k] * scale[channel]);
+            }
+        }
+    }
+    return std::make_shared<const HostTensor>(std::move(result));
+}
+
 // y = conv(x) * scale + shift, per output channel.
 void scale_conv(Graph& graph, Node& conv, const std::vector<double>& scale,
                 const std::vector<double>& shift) {
     const size_t channels = scale.size();
-    const HostTensor& w = *graph.constant(conv.inputs[1]);
-    const auto old = as_f64(w);
-    auto packed = make_host_tensor(w.dtype, w.dims);
-    const auto groups = static_cast<size_t>(conv.integer("group", 1));
-    const size_t window = old.size() / static_cast<size_t>(w.dims[0] * w.dims[1]);
-    for (size_t i = 0; i < old.size(); ++i) {
-        size_t channel = i / (window * static_cast<size_t>(w.dims[1]));
-        if (conv.op == "ConvTranspose") {  // weights are [C, O/groups, ...]
-            const auto width = static_cast<size_t>(w.dims[1]);
-            const size_t group = channel / (static_cast<size_t>(w.dims[0]) / groups);
-            channel = group * width + i / window % width;
-        }
-        store(packed, static_cast<int64_t>(i), old[i] * scale[channel]);
+    const HostTensorPtr w = graph.values[static_cast<size_t>(conv.inputs[1])].constant;
+    const bool scaled = std::any_of(scale.begin(), scale.end(), [](double s) { return s != 1; });
+    if (scaled) {
+        conv.inputs[1] = graph.add_constant(conv.name + ".weights", scaled_weights(*w, conv, scale));
     }
     std::vector<double> bias(channels, 0.0);
     if (conv.input(2) >= 0) bias = as_f64(*graph.constant(conv.inputs[2]));
-    auto new_bias = make_host_tensor(w.dtype, {static_cast<int64_t>(channels)});
+    auto new_bias = make_host_tensor(w->dtype, {static_cast<int64_t>(channels)});
     for (size_t i = 0; i < channels; ++i) {
         store(new_bias, static_cast<int64_t>(i), bias[i] * scale[i] + shift[i]);
     }
     conv.inputs.resize(3, -1);
-    const std::string name = conv.name;
-    conv.inputs[1] =
-        graph.add_constant(name + ".weights", std::make_shared<HostTensor>(std::move(packed)));
     conv.inputs[2] =
-        graph.add_constant(name + ".bias", std::make_shared<HostTensor>(std::move(new_bias)));
+        graph.add_constant(conv.name + ".bias", std::make_shared<HostTensor>(std::move(new_bias)));
 }
 
 // Factors that `node` applies to the result of `conv`; false when it does something else.
@@ -107,20 +122,35 @@ bool factors(const Graph& graph, const Node& node, const Node& conv, std::vector
     return true;
 }
 
-bool fold_conv(Graph& graph, const Uses& uses, Node& conv) {
-    if (!conv.activation.none() || conv.residual >= 0 || conv.outputs.size() != 1) return false;
+// Follows the chain of nodes behind a convolution as far as it folds; the number of nodes that went.
+size_t fold_conv(Graph& graph, const Uses& uses, Node& conv) {
+    if (!conv.activation.none() || conv.residual >= 0 || conv.outputs.size() != 1) return 0;
     const HostTensor* w = graph.constant(conv.input(1));
-    if (!w || w->dims.size() < 3 || !is_float(w->dtype)) return false;
-    if (conv.input(2) >= 0 && !graph.constant(conv.inputs[2])) return false;
-    const int next = uses.only_consumer(conv.outputs[0]);
-    if (next < 0) return false;
-    Node& node = graph.nodes[static_cast<size_t>(next)];
-    std::vector<double> scale, shift;
-    if (node.outputs.empty() || !factors(graph, node, conv, scale, shift)) return false;
-    scale_conv(graph, conv, scale, shift);
-    conv.outputs[0] = node.outputs[0];
-    node.op.clear();
-    return true;
+    if (!w || w->dims.size() < 3 || !is_float(w->dtype)) return 0;
+    const int64_t groups = conv.integer("group", 1);
+    if (w->size() == 0 || groups < 1 || groups > w->dims[0] || w->dims[0] % groups != 0) return 0;
+    const size_t channels = channels_of(graph, conv);
+    if (conv.input(2) >= 0) {
+        const HostTensor* bias = graph.constant(conv.inputs[2]);
+        if (!bias || static_cast<size_t>(bias->size()) != channels) return 0;
+    }
+    std::vector<double> scale(channels, 1.0), shift(channels, 0.0);
+    size_t count = 0;
+    for (int next = uses.only_consumer(conv.outputs[0]); next >= 0;
+         next = uses.only_consumer(conv.outputs[0])) {
+        Node& node = graph.nodes[static_cast<size_t>(next)];
+        std::vector<double> by, plus;
+        if (node.outputs.empty() || !factors(graph, node, conv, by, plus)) break;
+        for (size_t c = 0; c < channels; ++c) {
+            scale[c] *= by[c];
+            shift[c] = shift[c] * by[c] + plus[c];
+        }
+        conv.outputs[0] = node.outputs[0];
+        node.op.clear();
+        ++count;
+    }
+    if (count) scale_conv(graph, conv, scale, shift);
+    return count;
 }
 
 bool fold_matmul_bias(Graph& graph, const Uses& uses, Node& matmul) {
@@ -160,18 +190,12 @@ size_t fold_constants(Graph& graph) {
 
 size_t fold_into_weights(Graph& graph) {
     size_t count = 0;
-    for (bool changed = true; changed;) {
-        changed = false;
-        const Uses uses(graph);
-        for (Node& node : graph.nodes) {
-            if ((is_conv(node) && fold_conv(graph, uses, node)) ||
-                (node.op == "MatMul" && fold_matmul_bias(graph, uses, node))) {
-                changed = true;
-                ++count;
-            }
-        }
-        drop_cleared(graph);
+    const Uses uses(graph);
+    for (Node& node : graph.nodes) {
+        if (is_conv(node)) count += fold_conv(graph, uses, node);
+        if (node.op == "MatMul" && fold_matmul_bias(graph, uses, node)) ++count;
     }
+    drop_cleared(graph);
     return count;
 }
 
