@@ -47,12 +47,12 @@ uint32_t enpu_hal_queue::check(const enpu_hal_submission& submission, const enpu
     if (submission.header.size < sizeof(submission))
         return fail(status, ENPU_HAL_INVALID_ARGUMENT, "submit: structure is too small");
     const uint64_t slots =
-        uint64_t{submission.wait_count} + submission.signal_count + submission.command_count + 2;
+        uint64_t{submission.wait_count} + submission.signal_count + submission.command_count + 3;
     if (slots > kSlots / 2)
         return fail(status, ENPU_HAL_INVALID_ARGUMENT,
                     "submit: %llu waits, signals and commands are more than %llu",
-                    static_cast<unsigned long long>(slots - 2),
-                    static_cast<unsigned long long>(kSlots / 2 - 2));
+                    static_cast<unsigned long long>(slots - 3),
+                    static_cast<unsigned long long>(kSlots / 2 - 3));
     if (graph && (submission.command_count != 0 || graph->device != device))
         return fail(status, ENPU_HAL_INVALID_ARGUMENT,
                     "launch: takes no commands, and a graph of the queue's device");
@@ -93,7 +93,7 @@ uint32_t enpu_hal_queue::submit(const enpu_hal_submission& submission, const enp
                                 uint64_t deadline_ns, enpu_hal_status* status) {
     if (uint32_t code = check(submission, graph, status)) return code;
     const uint64_t slots =
-        uint64_t{submission.wait_count} + submission.signal_count + submission.command_count + 2;
+        uint64_t{submission.wait_count} + submission.signal_count + submission.command_count + 3;
     std::lock_guard lock(producers_);
     if (uint32_t code = wait_for_room(slots, deadline_ns, status)) return code;
     const uint64_t begin = write_;
@@ -107,6 +107,7 @@ uint32_t enpu_hal_queue::submit(const enpu_hal_submission& submission, const enp
         }
     }
     if (graph) next(SlotKind::kGraph, submission.op_id).graph = graph;
+    next(SlotKind::kDone, submission.op_id);
     for (uint32_t i = 0; i < submission.signal_count; ++i)
         next(SlotKind::kSignal, submission.op_id).point = submission.signals[i];
     next(SlotKind::kEnd, submission.op_id);
@@ -158,16 +159,19 @@ void enpu_hal_queue::process(const Slot& slot) {
             for (const auto& record : slot.graph->records)
                 if (!job_failed_) run_record(record, slot.op_id);
             break;
-        case SlotKind::kSignal:
-            // A job without commands fails here when an earlier one did.
+        case SlotKind::kDone:
+            // Before the signals: who waits for them sees the job counted. A job without commands
+            // fails here when an earlier one did.
             if (failed_ && !job_failed_) fail_job(failure_, slot.op_id);
+            (job_failed_ ? device->counters.jobs_failed : device->counters.jobs).fetch_add(1);
+            break;
+        case SlotKind::kSignal:
             if (job_failed_)
                 slot.point.fence->fail(job_failure_);
             else
                 slot.point.fence->signal(slot.point.value);
             break;
         case SlotKind::kEnd:
-            (job_failed_ ? device->counters.jobs_failed : device->counters.jobs).fetch_add(1);
             job_failed_ = false;
             break;
     }

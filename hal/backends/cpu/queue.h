@@ -28,8 +28,8 @@ struct enpu_hal_queue {
     const uint32_t engine;
 
   private:
-    // A job is its waits, its commands, its signals and an end.
-    enum class SlotKind : uint32_t { kWait, kRecord, kGraph, kSignal, kEnd };
+    // A job is its waits, its commands, the accounting, its signals and an end.
+    enum class SlotKind : uint32_t { kWait, kRecord, kGraph, kDone, kSignal, kEnd };
     struct Slot {
         SlotKind kind = SlotKind::kEnd;
         enpu_hal_point point{};                 // kWait, kSignal
