@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 PROGRAM, EP, MODELS, EXPECTED, *PICTURES = sys.argv[1:]
-# Operators that the two models have after ONNX Runtime's own basic optimisation, by run of a model.
+# Convolutions of the two models, by run of a model.
 CONVOLUTIONS = {"detection": 62, "recognition": 38}
 
 
