@@ -4,10 +4,15 @@
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <vector>
 
 #include "kernel_device.h"
 
@@ -191,6 +196,73 @@ TEST_CASE("an engine reset that fails becomes a device reset") {
     CHECK(counter("device_resets") == resets + 1);
     clear_faults();
     innocent.run(0, Commands().nop());
+}
+
+// What a child and its parent share.
+struct Shared {
+    std::atomic<bool> stop;
+    std::atomic<int> done;
+};
+
+// Jobs until told to stop; how many went wrong beyond what a reset may do to a job.
+int work_through_resets(Shared& shared, uint32_t engine) {
+    Fixture f;
+    Buffer a(f.device, 4 * kPage), b(f.device, 4 * kPage, DRM_ENPU_BO_LOCAL);
+    a.at(kVa);
+    b.at(kVa + kLargePage);
+    int wrong = 0;
+    for (uint8_t round = 1; !shared.stop; round++) {
+        memset(a.data(), round, a.size());
+        const uint32_t before = f.device.status(f.ctx).failed_jobs;
+        if (f.submit(engine, Commands().copy(kVa + kLargePage, kVa, a.size())) ||
+            f.device.syncobj_wait(f.done))
+            return wrong + 1;
+        const auto status = f.device.status(f.ctx);
+        // Torn by somebody's reset: it must be told, and the context goes on.
+        if (status.failed_jobs != before)
+            wrong += status.error != -ESTALE || status.guilty;
+        else
+            wrong += memcmp(a.data(), b.data(), a.size()) != 0;
+        shared.done++;
+    }
+    return wrong;
+}
+
+TEST_CASE("resets under load lose no job and corrupt none") {
+    void* memory =
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    auto& shared = *new (memory) Shared{};
+    const uint32_t copy = Device().copy_engine();
+    std::vector<pid_t> children;
+    for (uint32_t engine : {0u, 0u, 1u, copy, copy + 1}) {
+        children.push_back(fork());
+        REQUIRE(children.back() >= 0);
+        if (children.back() == 0) {
+            int wrong = 99;
+            try {
+                wrong = work_through_resets(shared, engine);
+            } catch (...) {  // a REQUIRE; the parent tells
+            }
+            _exit(std::min(wrong, 99));
+        }
+    }
+    for (int i = 0; i < 12; i++) {
+        CHECK(debugfs_write("force_reset", i % 3 ? std::to_string(i % 4) : "device") == 0);
+        usleep(20'000);
+    }
+    const int at_last_reset = shared.done;
+    const int64_t until = soon();
+    while (shared.done < at_last_reset + 20 && deadline({}) < until) usleep(10'000);
+    CHECK(shared.done >= at_last_reset + 20);
+    shared.stop = true;
+    for (pid_t child : children) {
+        int status = 0;
+        REQUIRE(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status));
+        CHECK(WEXITSTATUS(status) == 0);
+    }
+    munmap(memory, sizeof(Shared));
 }
 
 TEST_CASE("a device that no reset helps is wedged until the bus resets it") {
