@@ -67,6 +67,15 @@ class Uevents {
     int fd_;
 };
 
+// Waits until the first compute core has a job: what is submitted now comes behind it.
+void wait_until_busy() {
+    const int64_t until = soon();
+    while (debugfs_read("engines").find("enpu-compute0: state 1 ") == std::string::npos) {
+        REQUIRE(deadline({}) < until);
+        usleep(1000);
+    }
+}
+
 unsigned long counter(const char* name) {
     return std::stoul(sysfs(name));
 }
@@ -77,6 +86,7 @@ TEST_CASE("a hung job is blamed, and nobody else") {
     inject(ENPU_FAULT_KIND_ENGINE_HANG, 0);
     REQUIRE(guilty.submit(0, Commands().nop(), 77) == 0);
     // Behind the hung job on the engine, in a queue of its own.
+    wait_until_busy();
     REQUIRE(innocent.submit(0, Commands().nop()) == 0);
     REQUIRE(guilty.device.syncobj_wait(guilty.done) == 0);
     const auto status = guilty.device.status(guilty.ctx);
@@ -188,6 +198,7 @@ TEST_CASE("an engine reset that fails becomes a device reset") {
     inject(ENPU_FAULT_KIND_RESET_FAILS, 0);
     inject(ENPU_FAULT_KIND_ENGINE_HANG, 0);
     REQUIRE(guilty.submit(0, Commands().nop()) == 0);
+    wait_until_busy();
     REQUIRE(innocent.submit(0, Commands().nop()) == 0);
     REQUIRE(guilty.device.syncobj_wait(guilty.done) == 0);
     CHECK(guilty.device.status(guilty.ctx).error == -ETIMEDOUT);

@@ -318,20 +318,34 @@ std::string sysfs(const std::string& name) {
     return text.str();
 }
 
-int debugfs_write(const std::string& name, const std::string& text) {
+namespace {
+
+std::filesystem::path debugfs_path(const std::string& name) {
     const std::filesystem::path root = "/sys/kernel/debug";
     if (!std::filesystem::exists(root / "accel") && !std::filesystem::exists(root / "dri"))
         mount("debugfs", root.c_str(), "debugfs", 0, nullptr);
     // Newer kernels keep accelerators beside the GPUs.
     const std::string device = std::filesystem::canonical(sysfs_path("")).filename();
-    std::filesystem::path file = root / "accel" / device / name;
-    if (!std::filesystem::exists(file)) file = root / "dri" / device / name;
-    const int fd = open(file.c_str(), O_WRONLY | O_CLOEXEC);
+    const std::filesystem::path file = root / "accel" / device / name;
+    return std::filesystem::exists(file) ? file : root / "dri" / device / name;
+}
+
+}  // namespace
+
+int debugfs_write(const std::string& name, const std::string& text) {
+    const int fd = open(debugfs_path(name).c_str(), O_WRONLY | O_CLOEXEC);
     if (fd < 0) return -errno;
     const ssize_t written = write(fd, text.data(), text.size());
     const int ret = written < 0 ? -errno : 0;
     close(fd);
     return ret;
+}
+
+std::string debugfs_read(const std::string& name) {
+    std::ifstream file(debugfs_path(name));
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
 }
 
 }  // namespace enpu::test

@@ -146,5 +146,6 @@ std::string sysfs_path(const std::string& name);
 std::string sysfs(const std::string& name);
 // Writes a file of the device's directory in debugfs, which is mounted when it is not. 0 or -errno.
 int debugfs_write(const std::string& name, const std::string& text);
+std::string debugfs_read(const std::string& name);
 
 }  // namespace enpu::test
