@@ -16,7 +16,9 @@ std::vector<size_t> host_operands(const std::string& op) {
         {"Reshape", {1}},        {"Slice", {1, 2, 3, 4}}, {"Expand", {1}},   {"Tile", {1}},
         {"Pad", {1, 2, 3}},      {"Resize", {1, 2, 3}},   {"Upsample", {1}}, {"Squeeze", {1}},
         {"Unsqueeze", {1}},      {"Split", {1}},          {"Clip", {1, 2}},  {"Range", {0, 1, 2}},
-        {"ConstantOfShape", {0}}};
+        {"ConstantOfShape", {0}},
+        {"ConvInteger", {2, 3}}, {"MatMulInteger", {2, 3}},
+        {"QLinearConv", {1, 2, 4, 5, 6, 7}}, {"QLinearMatMul", {1, 2, 4, 5, 6, 7}}};
     if (op.starts_with("Reduce")) return {1};
     const auto it = kTable.find(op);
     return it == kTable.end() ? std::vector<size_t>{} : it->second;
@@ -51,6 +53,7 @@ bool takes_dtype(const std::string& op, uint32_t dtype) {
     if (is_in(op, kBits)) return !is_float(dtype) && dtype != ENPU_OP_BOOL;
     if (is_in(op, kImages)) return is_float(dtype) || byte;
     if (is_in(op, kNumbers) || is_in(op, kAnyNumber)) return dtype != ENPU_OP_BOOL;
+    if (op == "ConvInteger" || op == "MatMulInteger" || op.starts_with("QLinear")) return byte;
     if (op == "DequantizeLinear") return byte || dtype == ENPU_OP_I32;
     if (op.starts_with("Reduce")) {
         return dtype != ENPU_OP_BOOL || op == "ReduceMax" || op == "ReduceMin";

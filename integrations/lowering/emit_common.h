@@ -13,6 +13,7 @@ const EmitTable& conv_emitters();         // Conv, ConvTranspose, pools, Resize
 const EmitTable& matmul_emitters();       // MatMul, Gemm
 const EmitTable& elementwise_emitters();  // functions, arithmetic, compare, Where, Cast, quantise
 const EmitTable& reduction_emitters();    // softmax, norms, Reduce*, Arg*
+const EmitTable& integer_emitters();      // ConvInteger, MatMulInteger, QLinearConv, QLinearMatMul
 const EmitTable& movement_emitters();     // Reshape … Gather
 
 enpu_op_unary_params unary_params(const Activation& activation);
@@ -28,6 +29,10 @@ struct Window {
 Window read_window(const Node& node, size_t spatial, const std::vector<int64_t>& kernel);
 // auto_pad of a convolution or pool over `input`.
 void resolve_auto_pad(const Node& node, const Dims& input, Window& window);
+
+enpu_op_conv_params conv_params(const Window& window, int64_t groups, const Activation& activation);
+// Dims of the result of a convolution of `x` with weights of the dims `w`; fails when they do not fit.
+Dims conv_output(const Dims& x, const Dims& w, int64_t groups, const Window& window);
 
 // [N,C,W] as [N,C,1,W]; fails for other ranks than 3 and 4.
 View as_image(const Emitter& emitter, const View& view, const char* what);

@@ -7,7 +7,6 @@
 #include "shapes.h"
 
 namespace enpu::lowering {
-namespace {
 
 enpu_op_conv_params conv_params(const Window& w, int64_t groups, const Activation& activation) {
     enpu_op_conv_params p{};
@@ -22,6 +21,23 @@ enpu_op_conv_params conv_params(const Window& w, int64_t groups, const Activatio
     p.beta = activation.beta;
     return p;
 }
+
+Dims conv_output(const Dims& x, const Dims& w, int64_t groups, const Window& window) {
+    if (w[1] * groups != x[1]) {
+        fail("the input has " + std::to_string(x[1]) + " channels, weights and group want " +
+             std::to_string(w[1] * groups));
+    }
+    Dims y = {x[0], w[0], 0, 0};
+    for (size_t i = 0; i < 2; ++i) {
+        const int64_t room = x[2 + i] + window.pad[i] + window.pad[2 + i] -
+                             (window.dilation[i] * (w[2 + i] - 1) + 1);
+        if (room < 0) fail("the kernel is larger than the padded input " + to_string(x));
+        y[2 + i] = room / window.stride[i] + 1;
+    }
+    return y;
+}
+
+namespace {
 
 struct ConvOperands {
     View x, weights;
@@ -47,19 +63,8 @@ ConvOperands conv_operands(Emitter& e, const Node& node, uint32_t pack_kind) {
 
 void emit_conv(Emitter& e, const Node& node) {
     ConvOperands c = conv_operands(e, node, ENPU_OP_PACK_KIND_CONV2D);
-    const Dims &x = c.x.dims, &w = c.weights.dims;
-    if (w[1] * c.groups != x[1]) {
-        fail("the input has " + std::to_string(x[1]) + " channels, weights and group want " +
-             std::to_string(w[1] * c.groups));
-    }
-    resolve_auto_pad(node, x, c.window);
-    Dims y = {x[0], w[0], 0, 0};
-    for (size_t i = 0; i < 2; ++i) {
-        const int64_t room = x[2 + i] + c.window.pad[i] + c.window.pad[2 + i] -
-                             (c.window.dilation[i] * (w[2 + i] - 1) + 1);
-        if (room < 0) fail("the kernel is larger than the padded input " + to_string(x));
-        y[2 + i] = room / c.window.stride[i] + 1;
-    }
+    resolve_auto_pad(node, c.x.dims, c.window);
+    const Dims y = conv_output(c.x.dims, c.weights.dims, c.groups, c.window);
     const View out = e.temporary(c.x.dtype, y, channels_last_strides(y));
     const bool fused = c.rank == 4 ? e.fits(node, y) : node.residual < 0;
     const Activation activation = fused ? node.activation : Activation{};

@@ -210,7 +210,7 @@ const EmitTable& elementwise_emitters() {
 
 EmitFunction find_emitter(const std::string& op) {
     for (const EmitTable* table : {&conv_emitters(), &matmul_emitters(), &elementwise_emitters(),
-                                   &reduction_emitters(), &movement_emitters()}) {
+                                   &reduction_emitters(), &movement_emitters(), &integer_emitters()}) {
         const auto it = table->find(op);
         if (it != table->end()) return it->second;
     }

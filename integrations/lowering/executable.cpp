@@ -53,7 +53,7 @@ std::string DeviceSession::check_kernel(const Kernel& kernel) {
     std::vector<rt_operand> operands(kernel.operands.size());
     for (size_t i = 0; i < operands.size(); ++i) {
         const View& view = kernel.operands[i];
-        if (!view.absent()) operands[i].desc = tensor_desc(view.dtype, view.dims, view.strides);
+        if (!view.absent()) operands[i].desc = tensor_desc(view);
     }
     if (status == RT_OK) {
         status = rt_kernel_supported(function, kernel.params_bytes ? kernel.params.data() : nullptr,

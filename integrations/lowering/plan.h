@@ -18,6 +18,7 @@ struct View {
     uint32_t dtype = ENPU_OP_NONE;
     Dims dims;
     Dims strides;
+    int32_t zero_point = 0;  // of I8 and U8 in integer products
 
     bool absent() const { return buffer < 0; }
 };

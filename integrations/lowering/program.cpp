@@ -36,7 +36,7 @@ void* Program::address(const View& view) const {
 rt_operand Program::operand(DeviceSession& session, const View& view) {
     rt_operand result{};
     if (view.absent()) return result;
-    result.desc = tensor_desc(view.dtype, view.dims, view.strides);
+    result.desc = tensor_desc(view);
     const Buffer& buffer = plan.buffers[static_cast<size_t>(view.buffer)];
     if (buffer.kind != Buffer::Kind::kConstant) {
         result.data = address(view);

@@ -6,6 +6,11 @@
 #include "shapes.h"
 
 namespace enpu::lowering {
+namespace {
+
+constexpr size_t kSmallBytes = 1 << 16;
+
+}  // namespace
 
 void check(rt_status status, const char* what) {
     if (status == RT_OK) return;
@@ -28,17 +33,30 @@ enpu_op_tensor tensor_desc(uint32_t dtype, const Dims& dims, const Dims& strides
     return t;
 }
 
+enpu_op_tensor tensor_desc(const View& view) {
+    enpu_op_tensor t = tensor_desc(view.dtype, view.dims, view.strides);
+    t.zero_point = view.zero_point;
+    return t;
+}
+
 WeightStore::~WeightStore() {
     for (void* data : owned_) rt_status_free(rt_free(stream_, data));
 }
 
 const WeightStore::Weight& WeightStore::get(const Constant& c) {
-    const std::string key = std::to_string(reinterpret_cast<uintptr_t>(c.tensor.get())) + "/" +
-                            std::to_string(c.pack) + "/" + std::to_string(c.groups) +
-                            (c.pack < 0 ? "" : to_string(c.dims) + to_string(c.strides));
+    // Small ones by content: those that a program computes for its shapes come again with the next program.
+    const bool small = c.tensor->bytes.size() <= kSmallBytes;
+    std::string key = std::to_string(c.pack) + "/" + std::to_string(c.groups) +
+                      (c.pack < 0 ? "" : to_string(c.dims) + to_string(c.strides)) + "/";
+    if (small) {
+        key += std::to_string(c.tensor->dtype);
+        key.append(reinterpret_cast<const char*>(c.tensor->bytes.data()), c.tensor->bytes.size());
+    } else {
+        key += std::to_string(reinterpret_cast<uintptr_t>(c.tensor.get()));
+    }
     const auto it = weights_.find(key);
     if (it != weights_.end()) return it->second;
-    kept_.push_back(c.tensor);
+    if (!small) kept_.push_back(c.tensor);
     return weights_.emplace(key, upload(c)).first->second;
 }
 
