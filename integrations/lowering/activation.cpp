@@ -51,7 +51,8 @@ const std::map<std::string, uint32_t>& plain_functions() {
 
 std::optional<Activation> with_attributes(const Graph& graph, const Node& node) {
     const std::string& op = node.op;
-    if (op == "LeakyRelu") return Activation{ENPU_OP_UNARY_LEAKY_RELU, node.real("alpha", 0.01f), 0};
+    if (op == "LeakyRelu")
+        return Activation{ENPU_OP_UNARY_LEAKY_RELU, node.real("alpha", 0.01f), 0};
     if (op == "HardSigmoid") {
         return Activation{ENPU_OP_UNARY_HARD_SIGMOID, node.real("alpha", 0.2f),
                           node.real("beta", 0.5f)};
@@ -122,8 +123,9 @@ std::optional<Activation> with_scalar(const Graph& graph, const Node& node, size
 }  // namespace
 
 bool is_unary_op(const std::string& op) {
-    static const char* const kMore[] = {"LeakyRelu", "HardSigmoid", "Elu",    "Celu", "Selu", "Gelu",
-                                        "Clip",      "Shrink",      "Swish", "ThresholdedRelu"};
+    static const char* const kMore[] = {"LeakyRelu", "HardSigmoid",    "Elu",  "Celu",
+                                        "Selu",      "Gelu",           "Clip", "Shrink",
+                                        "Swish",     "ThresholdedRelu"};
     if (plain_functions().count(op)) return true;
     for (const char* more : kMore) {
         if (op == more) return true;

@@ -13,12 +13,23 @@ namespace {
 // Operands that must be known while compiling.
 std::vector<size_t> host_operands(const std::string& op) {
     static const std::map<std::string, std::vector<size_t>> kTable = {
-        {"Reshape", {1}},        {"Slice", {1, 2, 3, 4}}, {"Expand", {1}},   {"Tile", {1}},
-        {"Pad", {1, 2, 3}},      {"Resize", {1, 2, 3}},   {"Upsample", {1}}, {"Squeeze", {1}},
-        {"Unsqueeze", {1}},      {"Split", {1}},          {"Clip", {1, 2}},  {"Range", {0, 1, 2}},
+        {"Reshape", {1}},
+        {"Slice", {1, 2, 3, 4}},
+        {"Expand", {1}},
+        {"Tile", {1}},
+        {"Pad", {1, 2, 3}},
+        {"Resize", {1, 2, 3}},
+        {"Upsample", {1}},
+        {"Squeeze", {1}},
+        {"Unsqueeze", {1}},
+        {"Split", {1}},
+        {"Clip", {1, 2}},
+        {"Range", {0, 1, 2}},
         {"ConstantOfShape", {0}},
-        {"ConvInteger", {2, 3}}, {"MatMulInteger", {2, 3}},
-        {"QLinearConv", {1, 2, 4, 5, 6, 7}}, {"QLinearMatMul", {1, 2, 4, 5, 6, 7}}};
+        {"ConvInteger", {2, 3}},
+        {"MatMulInteger", {2, 3}},
+        {"QLinearConv", {1, 2, 4, 5, 6, 7}},
+        {"QLinearMatMul", {1, 2, 4, 5, 6, 7}}};
     if (op.starts_with("Reduce")) return {1};
     const auto it = kTable.find(op);
     return it == kTable.end() ? std::vector<size_t>{} : it->second;
@@ -28,7 +39,9 @@ bool host_only(const std::string& op) {
     return op == "Shape" || op == "Size" || op == "Range" || op == "ConstantOfShape";
 }
 
-bool is_in(const std::string& op, const std::set<std::string>& names) { return names.count(op) != 0; }
+bool is_in(const std::string& op, const std::set<std::string>& names) {
+    return names.count(op) != 0;
+}
 
 uint32_t dtype_of(const Graph& graph, int value) {
     return value < 0 ? uint32_t{ENPU_OP_NONE} : graph.values[static_cast<size_t>(value)].dtype;
@@ -36,17 +49,28 @@ uint32_t dtype_of(const Graph& graph, int value) {
 
 // Types that the kernel behind an operator takes for its first operand.
 bool takes_dtype(const std::string& op, uint32_t dtype) {
-    static const std::set<std::string> kFloatOnly = {
-        "Conv", "ConvTranspose", "MatMul", "Gemm", "Softmax", "LogSoftmax", "LayerNormalization",
-        "RMSNormalization", "BatchNormalization", "InstanceNormalization", "GroupNormalization",
-        "GlobalAveragePool", "GlobalMaxPool", "QuantizeLinear", "Mean"};
+    static const std::set<std::string> kFloatOnly = {"Conv",
+                                                     "ConvTranspose",
+                                                     "MatMul",
+                                                     "Gemm",
+                                                     "Softmax",
+                                                     "LogSoftmax",
+                                                     "LayerNormalization",
+                                                     "RMSNormalization",
+                                                     "BatchNormalization",
+                                                     "InstanceNormalization",
+                                                     "GroupNormalization",
+                                                     "GlobalAveragePool",
+                                                     "GlobalMaxPool",
+                                                     "QuantizeLinear",
+                                                     "Mean"};
     static const std::set<std::string> kBool = {"And", "Or", "Xor", "Not", "Where"};
     static const std::set<std::string> kBits = {"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift",
                                                 "BitwiseNot"};
     static const std::set<std::string> kAnyNumber = {"Clip", "Relu", "Abs", "Neg", "Sign"};
     static const std::set<std::string> kImages = {"MaxPool", "AveragePool", "Resize", "Upsample"};
-    static const std::set<std::string> kNumbers = {"Add", "Sub", "Mul", "Div", "Mod", "Pow", "PRelu",
-                                                   "Sum", "ArgMax", "ArgMin"};
+    static const std::set<std::string> kNumbers = {"Add", "Sub",   "Mul", "Div",    "Mod",
+                                                   "Pow", "PRelu", "Sum", "ArgMax", "ArgMin"};
     const bool byte = dtype == ENPU_OP_I8 || dtype == ENPU_OP_U8;
     if (is_in(op, kFloatOnly)) return is_float(dtype);
     if (is_in(op, kBool)) return dtype == ENPU_OP_BOOL;
@@ -90,8 +114,10 @@ std::string check_features(const Graph& graph, const Node& node) {
     if (node.op == "GroupNormalization" && node.opset > 0 && node.opset < 21) {
         return "scale of a group instead of a channel is unsupported";
     }
-    if (node.op == "BatchNormalization" && !node.integer("spatial", 1)) return "spatial=0 is unsupported";
-    if (node.op == "MaxPool" && node.integer("storage_order", 0)) return "storage_order is unsupported";
+    if (node.op == "BatchNormalization" && !node.integer("spatial", 1))
+        return "spatial=0 is unsupported";
+    if (node.op == "MaxPool" && node.integer("storage_order", 0))
+        return "storage_order is unsupported";
     if (node.op == "Resize") {
         if (node.integer("antialias", 0)) return "antialias is unsupported";
         if (node.text("keep_aspect_ratio_policy", "stretch") != "stretch") {
@@ -102,7 +128,8 @@ std::string check_features(const Graph& graph, const Node& node) {
         }
     }
     const auto& dims = graph.values[static_cast<size_t>(node.inputs[0])].dims;
-    static const std::set<std::string> kImages = {"Conv", "ConvTranspose", "MaxPool", "AveragePool"};
+    static const std::set<std::string> kImages = {"Conv", "ConvTranspose", "MaxPool",
+                                                  "AveragePool"};
     if (is_in(node.op, kImages) && dims && dims->size() != 4 && dims->size() != 3) {
         return "one or two spatial dims are supported";
     }
@@ -174,7 +201,8 @@ std::string reason_against(const Graph& graph, const Node& node, const KernelChe
     if (node.input(0) < 0) return "it has no first operand";
     if (node.outputs.empty() || node.outputs[0] < 0) return "its first output is left out";
     if (std::string reason = check_features(graph, node); !reason.empty()) return reason;
-    if (std::string reason = check_host_operands(graph, node, on_device); !reason.empty()) return reason;
+    if (std::string reason = check_host_operands(graph, node, on_device); !reason.empty())
+        return reason;
     return try_node(graph, node, check);
 }
 
@@ -193,7 +221,9 @@ void group(const Graph& graph, Claim& result) {
             const bool leaves = !claimed && result.reasons[static_cast<size_t>(p)].empty();
             level[n] = std::max(level[n], level[static_cast<size_t>(p)] + (leaves ? 1 : 0));
         }
-        if (claimed) result.groups[n] = numbers.emplace(level[n], static_cast<int>(numbers.size())).first->second;
+        if (claimed)
+            result.groups[n] =
+                numbers.emplace(level[n], static_cast<int>(numbers.size())).first->second;
     }
     result.group_count = static_cast<int>(numbers.size());
 }
@@ -211,10 +241,10 @@ Claim claim(const Graph& graph, const KernelCheck& check) {
             reason = error.what();
         }
         const bool host =
-            host_only(node.op) ||
-            (host_evaluable(node.op) && std::none_of(node.inputs.begin(), node.inputs.end(), [&](int v) {
-                 return v >= 0 && on_device[static_cast<size_t>(v)];
-             }));
+            host_only(node.op) || (host_evaluable(node.op) &&
+                                   std::none_of(node.inputs.begin(), node.inputs.end(), [&](int v) {
+                                       return v >= 0 && on_device[static_cast<size_t>(v)];
+                                   }));
         for (int v : node.outputs) {
             if (v >= 0) on_device[static_cast<size_t>(v)] = reason.empty() && !host;
         }

@@ -37,7 +37,8 @@ TEST_CASE("a shape that the device computes is refused, one from Shape is not") 
     const int x = b.input({-1, 4});
     const int shape = b.add("Shape", {x}, {}, ENPU_OP_I64);
     const int good = b.add("Reshape", {x, shape});
-    const int computed = b.add("Cast", {b.add("Relu", {x})}, {{"dtype", int64_t{ENPU_OP_I64}}}, ENPU_OP_I64);
+    const int computed =
+        b.add("Cast", {b.add("Relu", {x})}, {{"dtype", int64_t{ENPU_OP_I64}}}, ENPU_OP_I64);
     const int bad = b.add("Reshape", {x, computed});
     const Claim c = claim(b.finish({good, bad}), nullptr);
     CHECK(c.reasons[1].empty());
@@ -65,7 +66,8 @@ TEST_CASE("types, ranks and the device's own word") {
 TEST_CASE("inputs that shapes depend on are known by value") {
     Builder b;
     const int x = b.input({6}), extent = b.input({1}, ENPU_OP_I64);
-    const int wanted = b.add("Concat", {b.integers({2}), extent}, {{"axis", int64_t{0}}}, ENPU_OP_I64);
+    const int wanted =
+        b.add("Concat", {b.integers({2}), extent}, {{"axis", int64_t{0}}}, ENPU_OP_I64);
     const Graph g = b.finish({b.add("Reshape", {x, wanted})});
     CHECK(host_inputs(g) == std::vector<bool>{false, true});
 }

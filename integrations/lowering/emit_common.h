@@ -31,7 +31,8 @@ Window read_window(const Node& node, size_t spatial, const std::vector<int64_t>&
 void resolve_auto_pad(const Node& node, const Dims& input, Window& window);
 
 enpu_op_conv_params conv_params(const Window& window, int64_t groups, const Activation& activation);
-// Dims of the result of a convolution of `x` with weights of the dims `w`; fails when they do not fit.
+// Dims of the result of a convolution of `x` with weights of the dims `w`; fails when they do not
+// fit.
 Dims conv_output(const Dims& x, const Dims& w, int64_t groups, const Window& window);
 
 // [N,C,W] as [N,C,1,W]; fails for other ranks than 3 and 4.

@@ -54,8 +54,7 @@ ConvOperands conv_operands(Emitter& e, const Node& node, uint32_t pack_kind) {
     c.groups = node.integer("group", 1);
     const Dims& w = c.weights.dims;
     if (c.groups < 1 || c.groups > 65536) fail("group is out of range");
-    c.window = read_window(node, c.rank - 2,
-                           c.rank == 4 ? Dims{w[2], w[3]} : Dims{w[3]});
+    c.window = read_window(node, c.rank - 2, c.rank == 4 ? Dims{w[2], w[3]} : Dims{w[3]});
     c.x = e.channels_last(c.x);
     c.weights = e.packable(c.weights, pack_kind, static_cast<uint32_t>(c.groups));
     return c;
@@ -95,8 +94,8 @@ void emit_conv_transpose(Emitter& e, const Node& node) {
     Dims y = {x[0], w[1] * c.groups, 0, 0};
     Window& win = c.window;
     for (size_t i = 0; i < 2; ++i) {
-        const int64_t full = (x[2 + i] - 1) * win.stride[i] + extra[i] +
-                             win.dilation[i] * (w[2 + i] - 1) + 1;
+        const int64_t full =
+            (x[2 + i] - 1) * win.stride[i] + extra[i] + win.dilation[i] * (w[2 + i] - 1) + 1;
         const size_t own = i + spatial - 2;  // index in the attribute; wraps for a missing height
         const bool shaped = own < spatial && !output_shape.empty();
         if (shaped && output_shape.size() < spatial) fail("output_shape has the wrong length");
@@ -180,9 +179,8 @@ uint32_t pick(const std::string& text, const char* const (&names)[n], const char
 }
 
 constexpr const char* kResizeModes[] = {"nearest", "linear", "cubic"};
-constexpr const char* kCoordinates[] = {"half_pixel",           "pytorch_half_pixel",
-                                        "align_corners",        "asymmetric",
-                                        "half_pixel_symmetric", "tf_crop_and_resize"};
+constexpr const char* kCoordinates[] = {"half_pixel", "pytorch_half_pixel",   "align_corners",
+                                        "asymmetric", "half_pixel_symmetric", "tf_crop_and_resize"};
 constexpr const char* kRounding[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
 
 // Dims and scales of a Resize or Upsample; operands differ with the operator set.
@@ -235,7 +233,8 @@ void emit_resize(Emitter& e, const Node& node) {
     p.cubic_a = node.real("cubic_coeff_a", -0.75f);
     p.exclude_outside = node.integer("exclude_outside", 0) != 0;
     p.extrapolation = node.real("extrapolation_value", 0);
-    if (p.coord == ENPU_OP_RESIZE_COORD_TF_CROP_AND_RESIZE) fail("tf_crop_and_resize is unsupported");
+    if (p.coord == ENPU_OP_RESIZE_COORD_TF_CROP_AND_RESIZE)
+        fail("tf_crop_and_resize is unsupported");
     if (dims == x.dims) {
         bool whole = true;
         for (float s : p.scale) whole = whole && (s == 0 || s == 1);

@@ -8,15 +8,17 @@
 
 namespace enpu::lowering {
 
-enpu_op_unary_params unary_params(const Activation& a) { return {a.function, a.alpha, a.beta}; }
+enpu_op_unary_params unary_params(const Activation& a) {
+    return {a.function, a.alpha, a.beta};
+}
 
 namespace {
 
 void emit_function(Emitter& e, const Node& node, const View& x, const Activation& activation) {
-    const uint32_t dtype = activation.function == ENPU_OP_UNARY_ISNAN ||
-                                   activation.function == ENPU_OP_UNARY_ISINF
-                               ? uint32_t{ENPU_OP_BOOL}
-                               : x.dtype;
+    const uint32_t dtype =
+        activation.function == ENPU_OP_UNARY_ISNAN || activation.function == ENPU_OP_UNARY_ISINF
+            ? uint32_t{ENPU_OP_BOOL}
+            : x.dtype;
     const View y = e.temporary(dtype, x.dims, strides_like(x, x.dims));
     e.add(ENPU_OP_UNARY, unary_params(activation), {x, y});
     e.define(node.outputs[0], y);
@@ -34,7 +36,8 @@ void emit_unary(Emitter& e, const Node& node) {
         for (size_t i : {size_t{1}, size_t{2}}) {
             if (node.input(i) < 0) continue;
             const HostTensorPtr bound = e.host(node.inputs[i]);
-            if (!bound || bound->size() != 1) fail("the bounds of Clip are not known while compiling");
+            if (!bound || bound->size() != 1)
+                fail("the bounds of Clip are not known while compiling");
             (i == 1 ? low : high) = static_cast<float>(as_f64(*bound)[0]);
         }
         emit_function(e, node, e.device(node.inputs[0]),
@@ -126,7 +129,8 @@ void emit_mean(Emitter& e, const Node& node) {
     for (size_t i = 1; i < node.inputs.size(); ++i) {
         y = binary(e, {ENPU_OP_BINARY_ADD, false}, y, e.device(node.inputs[i]), {});
     }
-    emit_function(e, node, y, {ENPU_OP_UNARY_SCALE, 1.0f / static_cast<float>(node.inputs.size()), 0});
+    emit_function(e, node, y,
+                  {ENPU_OP_UNARY_SCALE, 1.0f / static_cast<float>(node.inputs.size()), 0});
 }
 
 void emit_mod(Emitter& e, const Node& node) {
@@ -143,7 +147,8 @@ void emit_shift(Emitter& e, const Node& node) {
 }
 
 void emit_where(Emitter& e, const Node& node) {
-    const View c = e.device(node.input(0)), a = e.device(node.input(1)), b = e.device(node.input(2));
+    const View c = e.device(node.input(0)), a = e.device(node.input(1)),
+               b = e.device(node.input(2));
     if (a.dtype != b.dtype) fail("operands of different element types");
     const Dims dims = broadcast_dims(broadcast_dims(c.dims, a.dims), b.dims);
     const View y = e.temporary(a.dtype, dims, result_strides(a, b, dims));
@@ -172,7 +177,8 @@ View along_axis(Emitter& e, const View& view, const Dims& dims, int64_t axis) {
         return e.broadcast(scalar, dims);
     }
     const auto a = static_cast<size_t>(normalise_axis(axis, dims.size()));
-    if (view.dims.size() != 1 || view.dims[0] != dims[a]) fail("blocked quantisation is unsupported");
+    if (view.dims.size() != 1 || view.dims[0] != dims[a])
+        fail("blocked quantisation is unsupported");
     Dims shape(dims.size() - a, 1);
     shape[0] = view.dims[0];
     return e.broadcast(e.reshape(view, shape), dims);
@@ -185,7 +191,8 @@ void emit_quantize(Emitter& e, const Node& node) {
     const View scale = along_axis(e, e.device(node.input(1)), x.dims, axis);
     View zero;
     if (node.input(2) >= 0) zero = along_axis(e, e.device(node.inputs[2]), x.dims, axis);
-    const uint32_t dtype = quantise ? (zero.absent() ? uint32_t{ENPU_OP_U8} : zero.dtype) : scale.dtype;
+    const uint32_t dtype =
+        quantise ? (zero.absent() ? uint32_t{ENPU_OP_U8} : zero.dtype) : scale.dtype;
     const View y = e.temporary(dtype, x.dims, strides_like(x, x.dims));
     e.add(quantise ? ENPU_OP_QUANTIZE : ENPU_OP_DEQUANTIZE, {x, scale, zero, y});
     e.define(node.outputs[0], y);
@@ -196,10 +203,14 @@ void emit_quantize(Emitter& e, const Node& node) {
 const EmitTable& elementwise_emitters() {
     static const EmitTable kTable = [] {
         EmitTable table = {
-            {"Unary", emit_unary},        {"IsInf", emit_is_inf},
-            {"Mean", emit_mean},          {"Mod", emit_mod},
-            {"BitShift", emit_shift},     {"Where", emit_where},
-            {"Cast", emit_cast},          {"QuantizeLinear", emit_quantize},
+            {"Unary", emit_unary},
+            {"IsInf", emit_is_inf},
+            {"Mean", emit_mean},
+            {"Mod", emit_mod},
+            {"BitShift", emit_shift},
+            {"Where", emit_where},
+            {"Cast", emit_cast},
+            {"QuantizeLinear", emit_quantize},
             {"DequantizeLinear", emit_quantize},
         };
         for (const auto& [name, kind] : binary_kinds()) table[name] = emit_binary;
@@ -209,8 +220,9 @@ const EmitTable& elementwise_emitters() {
 }
 
 EmitFunction find_emitter(const std::string& op) {
-    for (const EmitTable* table : {&conv_emitters(), &matmul_emitters(), &elementwise_emitters(),
-                                   &reduction_emitters(), &movement_emitters(), &integer_emitters()}) {
+    for (const EmitTable* table :
+         {&conv_emitters(), &matmul_emitters(), &elementwise_emitters(), &reduction_emitters(),
+          &movement_emitters(), &integer_emitters()}) {
         const auto it = table->find(op);
         if (it != table->end()) return it->second;
     }

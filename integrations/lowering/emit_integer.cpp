@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Products of 8-bit integers: exact 32-bit sums, or rounded to 8 bits again by a scale. Scales and zero points are known
-// while compiling, as they are in quantised models.
+// Products of 8-bit integers: exact 32-bit sums, or rounded to 8 bits again by a scale. Scales and
+// zero points are known while compiling, as they are in quantised models.
 #include <algorithm>
 
 #include "emit_common.h"
@@ -43,9 +43,9 @@ View requantisation(Emitter& e, const std::vector<double>& x, const std::vector<
 }
 
 struct Quantised {
-    size_t weights = 1;              // operand numbers of weights and zero points
+    size_t weights = 1;  // operand numbers of weights and zero points
     int x_zero = -1, w_zero = -1;
-    bool rounded = false;            // to 8 bits; else the sums are the result
+    bool rounded = false;  // to 8 bits; else the sums are the result
 };
 
 Quantised describe(const Node& node) {
@@ -70,15 +70,16 @@ void emit_conv(Emitter& e, const Node& node) {
     const View w = as_image(e, e.device(node.input(q.weights)), "a convolution");
     const int64_t groups = node.integer("group", 1);
     if (groups < 1 || groups > 65536) fail("group is out of range");
-    Window window = read_window(node, rank - 2, rank == 4 ? Dims{w.dims[2], w.dims[3]} : Dims{w.dims[3]});
+    Window window =
+        read_window(node, rank - 2, rank == 4 ? Dims{w.dims[2], w.dims[3]} : Dims{w.dims[3]});
     resolve_auto_pad(node, x.dims, window);
     const Dims dims = conv_output(x.dims, w.dims, groups, window);
     View y = e.temporary(result_dtype(e, node, q), dims, channels_last_strides(dims));
     if (q.rounded) y.zero_point = zero_point(e, node.input(7));
     const View bias = q.rounded ? e.optional_device(node.input(8)) : View{};
     e.add(ENPU_OP_CONV2D_FWD, conv_params(window, groups, {}),
-          {with_zero_point(x, zero_point(e, q.x_zero)), with_zero_point(w, zero_point(e, q.w_zero)), bias,
-           View{}, factors_of(e, node, q, w.dims[0]), y});
+          {with_zero_point(x, zero_point(e, q.x_zero)), with_zero_point(w, zero_point(e, q.w_zero)),
+           bias, View{}, factors_of(e, node, q, w.dims[0]), y});
     e.define(node.outputs[0], from_image(with_zero_point(y, 0), rank));
 }
 
@@ -86,7 +87,8 @@ void emit_matmul(Emitter& e, const Node& node) {
     const Quantised q = describe(node);
     View a = e.device(node.input(0)), b = e.device(node.input(q.weights));
     if (a.dims.size() < 2 || b.dims.size() < 2) fail("integer products of vectors are unsupported");
-    const Dims batch = broadcast_dims(Dims(a.dims.begin(), a.dims.end() - 2), Dims(b.dims.begin(), b.dims.end() - 2));
+    const Dims batch = broadcast_dims(Dims(a.dims.begin(), a.dims.end() - 2),
+                                      Dims(b.dims.begin(), b.dims.end() - 2));
     for (View* view : {&a, &b}) {
         Dims dims = batch;
         dims.insert(dims.end(), view->dims.end() - 2, view->dims.end());
@@ -100,8 +102,8 @@ void emit_matmul(Emitter& e, const Node& node) {
     View y = e.temporary(result_dtype(e, node, q), dims);
     if (q.rounded) y.zero_point = zero_point(e, node.input(7));
     e.add(ENPU_OP_MATMUL_FWD, enpu_op_matmul_params{},
-          {with_zero_point(a, zero_point(e, q.x_zero)), with_zero_point(b, zero_point(e, q.w_zero)), View{},
-           View{}, factors_of(e, node, q, b.dims.back()), y});
+          {with_zero_point(a, zero_point(e, q.x_zero)), with_zero_point(b, zero_point(e, q.w_zero)),
+           View{}, View{}, factors_of(e, node, q, b.dims.back()), y});
     e.define(node.outputs[0], with_zero_point(y, 0));
 }
 

@@ -62,7 +62,8 @@ bool collapse_rows(Product& p, Dims& outer) {
 void emit_product(Emitter& e, const Node& node, Product p) {
     const int64_t k = p.a.dims.back();
     if (p.b.dims[p.b.dims.size() - 2] != k) {
-        fail("the inner dims of " + to_string(p.a.dims) + " and " + to_string(p.b.dims) + " differ");
+        fail("the inner dims of " + to_string(p.a.dims) + " and " + to_string(p.b.dims) +
+             " differ");
     }
     Dims outer;
     const bool collapsed = collapse_rows(p, outer);
@@ -79,7 +80,8 @@ void emit_product(Emitter& e, const Node& node, Product p) {
     logical.dims = whole;
     logical.strides = row_major_strides(whole);
     const View result = result_view(logical, p);
-    const bool fused = e.fits(node, result.dims) && (node.residual < 0 || !(p.vector_a || p.vector_b));
+    const bool fused =
+        e.fits(node, result.dims) && (node.residual < 0 || !(p.vector_a || p.vector_b));
     const Activation activation = fused ? node.activation : Activation{};
     View residual;
     if (fused && node.residual >= 0) {
@@ -87,7 +89,8 @@ void emit_product(Emitter& e, const Node& node, Product p) {
     }
     View bias;
     if (!p.bias.absent()) bias = e.broadcast(p.bias, dims);
-    const enpu_op_matmul_params params{activation.function, activation.alpha, activation.beta, p.scale};
+    const enpu_op_matmul_params params{activation.function, activation.alpha, activation.beta,
+                                       p.scale};
     e.add(ENPU_OP_MATMUL_FWD, params, {p.a, p.b, bias, residual, View{}, y});
     if (fused) {
         e.define(node.outputs[0], result);

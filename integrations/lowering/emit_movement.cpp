@@ -14,7 +14,8 @@ void define_empty(Emitter& e, int value, uint32_t dtype, const Dims& dims) {
 }
 
 void emit_identity(Emitter& e, const Node& node) {
-    if (node.outputs.size() > 1 && node.outputs[1] >= 0) fail("the mask as an output is unsupported");
+    if (node.outputs.size() > 1 && node.outputs[1] >= 0)
+        fail("the mask as an output is unsupported");
     e.define(node.outputs[0], e.device(node.input(0)));
 }
 
@@ -170,7 +171,8 @@ void emit_tile(Emitter& e, const Node& node) {
 uint64_t constant_bits(const HostTensorPtr& value, uint32_t dtype) {
     uint64_t bits = 0;
     if (!value) return bits;
-    if (value->size() != 1 || value->dtype != dtype) fail("the constant is not one of the input's type");
+    if (value->size() != 1 || value->dtype != dtype)
+        fail("the constant is not one of the input's type");
     std::memcpy(&bits, value->bytes.data(), value->bytes.size());
     return bits;
 }
@@ -250,7 +252,8 @@ void emit_depth_to_space(Emitter& e, const Node& node) {
     if (b < 1 || b > 4096 || d[1] % (b * b) != 0) fail("blocksize does not divide the channels");
     const bool crd = node.text("mode", "DCR") == "CRD";
     const int64_t c = d[1] / (b * b);
-    const View wide = e.reshape(x, crd ? Dims{d[0], c, b, b, d[2], d[3]} : Dims{d[0], b, b, c, d[2], d[3]});
+    const View wide =
+        e.reshape(x, crd ? Dims{d[0], c, b, b, d[2], d[3]} : Dims{d[0], b, b, c, d[2], d[3]});
     const View mixed = transpose_view(wide, crd ? std::vector<int64_t>{0, 1, 4, 2, 5, 3}
                                                 : std::vector<int64_t>{0, 3, 4, 1, 5, 2});
     e.define(node.outputs[0], e.reshape(e.dense(mixed), {d[0], c, d[2] * b, d[3] * b}));

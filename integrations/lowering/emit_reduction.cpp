@@ -81,16 +81,11 @@ void emit_group_norm(Emitter& e, const Node& node) {
 
 const std::map<std::string, uint32_t>& reduce_functions() {
     static const std::map<std::string, uint32_t> kTable = {
-        {"ReduceSum", ENPU_OP_REDUCE_SUM},
-        {"ReduceMean", ENPU_OP_REDUCE_MEAN},
-        {"ReduceMax", ENPU_OP_REDUCE_MAX},
-        {"ReduceMin", ENPU_OP_REDUCE_MIN},
-        {"ReduceProd", ENPU_OP_REDUCE_PROD},
-        {"ReduceL1", ENPU_OP_REDUCE_L1},
-        {"ReduceL2", ENPU_OP_REDUCE_L2},
-        {"ReduceSumSquare", ENPU_OP_REDUCE_SUM_SQUARE},
-        {"ReduceLogSum", ENPU_OP_REDUCE_LOG_SUM},
-        {"ReduceLogSumExp", ENPU_OP_REDUCE_LOG_SUM_EXP},
+        {"ReduceSum", ENPU_OP_REDUCE_SUM},        {"ReduceMean", ENPU_OP_REDUCE_MEAN},
+        {"ReduceMax", ENPU_OP_REDUCE_MAX},        {"ReduceMin", ENPU_OP_REDUCE_MIN},
+        {"ReduceProd", ENPU_OP_REDUCE_PROD},      {"ReduceL1", ENPU_OP_REDUCE_L1},
+        {"ReduceL2", ENPU_OP_REDUCE_L2},          {"ReduceSumSquare", ENPU_OP_REDUCE_SUM_SQUARE},
+        {"ReduceLogSum", ENPU_OP_REDUCE_LOG_SUM}, {"ReduceLogSumExp", ENPU_OP_REDUCE_LOG_SUM_EXP},
     };
     return kTable;
 }

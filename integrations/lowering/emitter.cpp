@@ -20,7 +20,9 @@ const Emitter::State& Emitter::state(int value) const {
     return s;
 }
 
-Emitter::State& Emitter::state(int value) { return states_.at(static_cast<size_t>(value)); }
+Emitter::State& Emitter::state(int value) {
+    return states_.at(static_cast<size_t>(value));
+}
 
 const Dims& Emitter::dims(int value) const {
     if (value < 0 || !state(value).defined) fail("an operand is missing");
@@ -33,12 +35,15 @@ uint32_t Emitter::dtype(int value) const {
     return s.host ? s.host->dtype : s.view.dtype;
 }
 
-HostTensorPtr Emitter::host(int value) const { return value < 0 ? nullptr : state(value).host; }
+HostTensorPtr Emitter::host(int value) const {
+    return value < 0 ? nullptr : state(value).host;
+}
 
 std::vector<int64_t> Emitter::integers(int value, const char* what) const {
     if (value < 0) return {};
     const HostTensorPtr tensor = host(value);
-    if (!tensor) fail(std::string(what) + " is computed on the device and not known while compiling");
+    if (!tensor)
+        fail(std::string(what) + " is computed on the device and not known while compiling");
     return as_i64(*tensor);
 }
 
@@ -50,7 +55,8 @@ View Emitter::device(int value) {
 }
 
 View Emitter::upload(HostTensorPtr tensor) {
-    if (tensor->bytes.empty()) fail("an operand of " + to_string(tensor->dims) + " has no elements");
+    if (tensor->bytes.empty())
+        fail("an operand of " + to_string(tensor->dims) + " has no elements");
     const auto it = uploads_.find(tensor.get());
     if (it != uploads_.end()) return it->second;
     plan_.constants.push_back({tensor, -1, 1, tensor->dims, row_major_strides(tensor->dims)});
@@ -106,7 +112,8 @@ int Emitter::new_buffer(Buffer buffer) {
 }
 
 View Emitter::temporary(uint32_t dtype, const Dims& dims, const Dims& strides) {
-    if (dims.size() > ENPU_OP_MAX_RANK) fail("a tensor of " + to_string(dims) + " has a rank over 8");
+    if (dims.size() > ENPU_OP_MAX_RANK)
+        fail("a tensor of " + to_string(dims) + " has a rank over 8");
     Buffer buffer;
     buffer.bytes = static_cast<uint64_t>(element_count(dims)) * dtype_bytes(dtype);
     if (buffer.bytes == 0) fail("a result of " + to_string(dims) + " has no elements");
@@ -128,7 +135,9 @@ void Emitter::add_bytes(uint32_t op, const void* params, size_t bytes, std::vect
     plan_.kernels.push_back(std::move(kernel));
 }
 
-void Emitter::move(const View& x, const View& y) { add(ENPU_OP_MOVE, {x, y}); }
+void Emitter::move(const View& x, const View& y) {
+    add(ENPU_OP_MOVE, {x, y});
+}
 
 View Emitter::dense(const View& view) {
     if (is_row_major(view)) {
@@ -179,8 +188,11 @@ bool Emitter::try_host(const Node& node) {
     if (node.op == "Shape") {
         const Dims& all = dims(node.input(0));
         const auto rank = static_cast<int64_t>(all.size());
-        auto bound = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
-        const int64_t start = bound(node.integer("start", 0)), end = bound(node.integer("end", rank));
+        auto bound = [&](int64_t at) {
+            return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank);
+        };
+        const int64_t start = bound(node.integer("start", 0)),
+                      end = bound(node.integer("end", rank));
         std::vector<int64_t> part;
         for (int64_t i = start; i < end; ++i) part.push_back(all[static_cast<size_t>(i)]);
         define(node.outputs[0], host_i64({static_cast<int64_t>(part.size())}, part));

@@ -36,7 +36,9 @@ class Emitter {
         static_assert(sizeof(Params) <= ENPU_OP_MAX_PARAM_BYTES);
         add_bytes(op, &params, sizeof(Params), std::move(operands));
     }
-    void add(uint32_t op, std::vector<View> operands) { add_bytes(op, nullptr, 0, std::move(operands)); }
+    void add(uint32_t op, std::vector<View> operands) {
+        add_bytes(op, nullptr, 0, std::move(operands));
+    }
     void move(const View& x, const View& y);
 
     // ---- layout
@@ -58,7 +60,7 @@ class Emitter {
   private:
     struct State {
         bool defined = false;
-        View view;           // absent while on the host only
+        View view;  // absent while on the host only
         HostTensorPtr host;
         Dims dims;
     };
@@ -81,7 +83,8 @@ class Emitter {
 using EmitFunction = void (*)(Emitter&, const Node&);
 EmitFunction find_emitter(const std::string& op);  // NULL when there is none
 
-// All inputs with their dims; `host_inputs[i]` set when the input's values are known (shape operands).
+// All inputs with their dims; `host_inputs[i]` set when the input's values are known (shape
+// operands).
 Plan lower(const Graph& graph, const std::vector<Dims>& input_dims,
            const std::vector<HostTensorPtr>& host_inputs);
 

@@ -91,7 +91,8 @@ std::unique_ptr<Program> Executable::compile(const std::vector<RunInput>& inputs
         if (!host_inputs_[i]) continue;
         HostTensor tensor = make_host_tensor(
             graph_.values[static_cast<size_t>(graph_.inputs[i])].dtype, inputs[i].dims);
-        if (!tensor.bytes.empty()) std::memcpy(tensor.bytes.data(), inputs[i].data, tensor.bytes.size());
+        if (!tensor.bytes.empty())
+            std::memcpy(tensor.bytes.data(), inputs[i].data, tensor.bytes.size());
         values.back() = std::make_shared<const HostTensor>(std::move(tensor));
     }
     const Plan plan = lower(graph_, dims, values);
@@ -133,8 +134,9 @@ void Executable::execute(Program& program, const std::vector<RunInput>& inputs,
                          const std::function<void*(size_t, const Dims&)>& output) {
     const rt_stream stream = session_->stream();
     for (const auto& [i, to] : program.inputs) {
-        const size_t bytes = static_cast<size_t>(element_count(inputs[i].dims)) *
-                             dtype_bytes(graph_.values[static_cast<size_t>(graph_.inputs[i])].dtype);
+        const size_t bytes =
+            static_cast<size_t>(element_count(inputs[i].dims)) *
+            dtype_bytes(graph_.values[static_cast<size_t>(graph_.inputs[i])].dtype);
         check(rt_memcpy_h2d(stream, to, inputs[i].data, bytes), "copy of an input");
     }
     if (program.exec) check(rt_graph_launch(program.exec, stream), "launch");

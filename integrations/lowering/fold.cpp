@@ -27,7 +27,9 @@ bool try_fold(Graph& graph, const Node& node) {
     return true;
 }
 
-bool is_conv(const Node& node) { return node.op == "Conv" || node.op == "ConvTranspose"; }
+bool is_conv(const Node& node) {
+    return node.op == "Conv" || node.op == "ConvTranspose";
+}
 
 size_t channels_of(const Graph& graph, const Node& conv) {
     const HostTensor& w = *graph.constant(conv.inputs[1]);
@@ -48,7 +50,8 @@ std::vector<double> per_channel(const Graph& graph, int value, size_t channels, 
 }
 
 // Weights with each output channel multiplied by its scale.
-HostTensorPtr scaled_weights(const HostTensor& w, const Node& conv, const std::vector<double>& scale) {
+HostTensorPtr scaled_weights(const HostTensor& w, const Node& conv,
+                             const std::vector<double>& scale) {
     HostTensor result = make_host_tensor(w.dtype, w.dims);
     const auto outer = static_cast<size_t>(w.dims[0]), width = static_cast<size_t>(w.dims[1]);
     const size_t window = static_cast<size_t>(w.size()) / (outer * width);
@@ -81,7 +84,8 @@ void scale_conv(Graph& graph, Node& conv, const std::vector<double>& scale,
     const HostTensorPtr w = graph.values[static_cast<size_t>(conv.inputs[1])].constant;
     const bool scaled = std::any_of(scale.begin(), scale.end(), [](double s) { return s != 1; });
     if (scaled) {
-        conv.inputs[1] = graph.add_constant(conv.name + ".weights", scaled_weights(*w, conv, scale));
+        conv.inputs[1] =
+            graph.add_constant(conv.name + ".weights", scaled_weights(*w, conv, scale));
     }
     std::vector<double> bias(channels, 0.0);
     if (conv.input(2) >= 0) bias = as_f64(*graph.constant(conv.inputs[2]));
@@ -122,7 +126,8 @@ bool factors(const Graph& graph, const Node& node, const Node& conv, std::vector
     return true;
 }
 
-// Follows the chain of nodes behind a convolution as far as it folds; the number of nodes that went.
+// Follows the chain of nodes behind a convolution as far as it folds; the number of nodes that
+// went.
 size_t fold_conv(Graph& graph, const Uses& uses, Node& conv) {
     if (!conv.activation.none() || conv.residual >= 0 || conv.outputs.size() != 1) return 0;
     const HostTensor* w = graph.constant(conv.input(1));

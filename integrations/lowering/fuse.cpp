@@ -13,10 +13,18 @@ bool takes_residual(const Node& node) {
 }
 
 bool takes_activation(const Node& node) {
-    static const char* const kOps[] = {"Conv", "ConvTranspose", "MatMul", "Gemm",
-                                       "Add",  "Sub",           "Mul",    "Div",
-                                       "BatchNormalization",    "InstanceNormalization",
-                                       "LayerNormalization",    "GroupNormalization"};
+    static const char* const kOps[] = {"Conv",
+                                       "ConvTranspose",
+                                       "MatMul",
+                                       "Gemm",
+                                       "Add",
+                                       "Sub",
+                                       "Mul",
+                                       "Div",
+                                       "BatchNormalization",
+                                       "InstanceNormalization",
+                                       "LayerNormalization",
+                                       "GroupNormalization"};
     return std::any_of(std::begin(kOps), std::end(kOps),
                        [&](const char* op) { return node.op == op; });
 }

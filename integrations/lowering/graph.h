@@ -26,11 +26,11 @@ struct Activation {
 };
 
 struct Node {
-    std::string op;    // "Conv"
-    std::string name;  // for messages
-    int64_t opset = 0; // version of the operator set that defined it; 0 is the newest
-    std::vector<int> inputs;  // values, -1 for one left out
-    std::vector<int> outputs; // values, -1 for one that nobody asked for
+    std::string op;            // "Conv"
+    std::string name;          // for messages
+    int64_t opset = 0;         // version of the operator set that defined it; 0 is the newest
+    std::vector<int> inputs;   // values, -1 for one left out
+    std::vector<int> outputs;  // values, -1 for one that nobody asked for
     std::map<std::string, Attribute> attributes;
     // Added by fusion: y = activation(op(inputs) + residual).
     int residual = -1;
@@ -55,7 +55,7 @@ struct Value {
 struct Graph {
     std::vector<Value> values;
     std::vector<Node> nodes;
-    std::vector<int> inputs;   // without constants
+    std::vector<int> inputs;  // without constants
     std::vector<int> outputs;
 
     int add_value(Value value);
@@ -68,8 +68,8 @@ struct Graph {
 // Who makes and who reads each value; outputs of the graph count as one reader more.
 struct Uses {
     explicit Uses(const Graph& graph);
-    std::vector<int> producer;                 // node, -1 for inputs and constants
-    std::vector<std::vector<int>> consumers;   // nodes, once a use
+    std::vector<int> producer;                // node, -1 for inputs and constants
+    std::vector<std::vector<int>> consumers;  // nodes, once a use
     std::vector<bool> is_output;
     // The node that is the only reader of `value`, else -1.
     int only_consumer(int value) const;

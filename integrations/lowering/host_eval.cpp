@@ -47,7 +47,9 @@ HostTensor gather_strided(const HostTensor& x, const Dims& dims, const Dims& str
     return y;
 }
 
-HostTensor with_dims(const HostTensor& x, const Dims& dims) { return {x.dtype, dims, x.bytes}; }
+HostTensor with_dims(const HostTensor& x, const Dims& dims) {
+    return {x.dtype, dims, x.bytes};
+}
 
 HostTensor expanded(const HostTensor& x, const Dims& dims) {
     return gather_strided(x, dims, broadcast_strides(x.dims, row_major_strides(x.dims), dims), 0);
@@ -111,7 +113,8 @@ HostTensor binary(const std::string& op, const HostTensor& a, const HostTensor& 
         const auto u = as_i64(left), v = as_i64(right);
         for (int64_t i = 0; i < n; ++i) {
             const auto k = static_cast<size_t>(i);
-            store(y, i, gives_bool(op) ? int64_t{compare(op, u[k], v[k])} : arithmetic(op, u[k], v[k]));
+            store(y, i,
+                  gives_bool(op) ? int64_t{compare(op, u[k], v[k])} : arithmetic(op, u[k], v[k]));
         }
     }
     return y;
@@ -158,8 +161,8 @@ Results eval_cast(const Node& node, const Inputs& inputs) {
 }
 
 Results eval_where(const Node&, const Inputs& inputs) {
-    const Dims dims = broadcast_dims(broadcast_dims(in(inputs, 0).dims, in(inputs, 1).dims),
-                                     in(inputs, 2).dims);
+    const Dims dims =
+        broadcast_dims(broadcast_dims(in(inputs, 0).dims, in(inputs, 1).dims), in(inputs, 2).dims);
     const HostTensor c = expanded(in(inputs, 0), dims), b = expanded(in(inputs, 2), dims);
     HostTensor y = expanded(in(inputs, 1), dims);
     const size_t size = dtype_bytes(y.dtype);
@@ -203,11 +206,10 @@ Results eval_transpose(const Node& node, const Inputs& inputs) {
 Results eval_slice(const Node& node, const Inputs& inputs) {
     const HostTensor& x = in(inputs, 0);
     const bool attributes = node.has("starts");
-    const auto axes =
-        slice_axes(x.dims, attributes ? node.integers("starts") : integers(inputs, 1),
-                   attributes ? node.integers("ends") : integers(inputs, 2),
-                   attributes ? node.integers("axes") : integers(inputs, 3),
-                   attributes ? std::vector<int64_t>{} : integers(inputs, 4));
+    const auto axes = slice_axes(x.dims, attributes ? node.integers("starts") : integers(inputs, 1),
+                                 attributes ? node.integers("ends") : integers(inputs, 2),
+                                 attributes ? node.integers("axes") : integers(inputs, 3),
+                                 attributes ? std::vector<int64_t>{} : integers(inputs, 4));
     Dims dims, strides = row_major_strides(x.dims);
     int64_t offset = 0;
     for (size_t i = 0; i < axes.size(); ++i) {
@@ -220,7 +222,8 @@ Results eval_slice(const Node& node, const Inputs& inputs) {
 
 Results eval_concat(const Node& node, const Inputs& inputs) {
     const HostTensor& first = in(inputs, 0);
-    const auto axis = static_cast<size_t>(normalise_axis(node.integer("axis", 0), first.dims.size()));
+    const auto axis =
+        static_cast<size_t>(normalise_axis(node.integer("axis", 0), first.dims.size()));
     Dims dims = first.dims;
     for (size_t i = 1; i < inputs.size(); ++i) {
         if (in(inputs, i).dims.size() != dims.size()) fail("concat of tensors of different rank");
@@ -274,7 +277,8 @@ Results eval_expand(const Node&, const Inputs& inputs) {
 
 Results eval_constant_of_shape(const Node& node, const Inputs& inputs) {
     const auto it = node.attributes.find("value");
-    const auto* given = it == node.attributes.end() ? nullptr : std::get_if<HostTensorPtr>(&it->second);
+    const auto* given =
+        it == node.attributes.end() ? nullptr : std::get_if<HostTensorPtr>(&it->second);
     const HostTensor zero = make_host_tensor(ENPU_OP_F32, {1});
     HostTensor value = given ? **given : zero;
     value.dims = {1};
@@ -323,26 +327,57 @@ using Evaluator = Results (*)(const Node&, const Inputs&);
 
 const std::map<std::string, Evaluator>& table() {
     static const std::map<std::string, Evaluator> kTable = {
-        {"Add", eval_binary}, {"Sub", eval_binary}, {"Mul", eval_binary}, {"Div", eval_binary},
-        {"Mod", eval_binary}, {"Min", eval_binary}, {"Max", eval_binary}, {"Pow", eval_binary},
-        {"Equal", eval_binary}, {"Less", eval_binary}, {"LessOrEqual", eval_binary},
-        {"Greater", eval_binary}, {"GreaterOrEqual", eval_binary}, {"And", eval_binary},
-        {"Or", eval_binary}, {"Xor", eval_binary}, {"Neg", eval_unary}, {"Abs", eval_unary},
-        {"Sqrt", eval_unary}, {"Floor", eval_unary}, {"Ceil", eval_unary}, {"Exp", eval_unary},
-        {"Reciprocal", eval_unary}, {"Not", eval_unary}, {"Cast", eval_cast},
-        {"Where", eval_where}, {"Identity", eval_identity}, {"Reshape", eval_reshape},
-        {"Squeeze", eval_squeeze}, {"Unsqueeze", eval_squeeze}, {"Transpose", eval_transpose},
-        {"Slice", eval_slice}, {"Concat", eval_concat}, {"Gather", eval_gather},
-        {"Expand", eval_expand}, {"ConstantOfShape", eval_constant_of_shape},
-        {"Range", eval_range}, {"Size", eval_size}, {"ReduceProd", eval_reduce},
-        {"ReduceSum", eval_reduce}, {"ReduceMax", eval_reduce}, {"ReduceMin", eval_reduce},
+        {"Add", eval_binary},
+        {"Sub", eval_binary},
+        {"Mul", eval_binary},
+        {"Div", eval_binary},
+        {"Mod", eval_binary},
+        {"Min", eval_binary},
+        {"Max", eval_binary},
+        {"Pow", eval_binary},
+        {"Equal", eval_binary},
+        {"Less", eval_binary},
+        {"LessOrEqual", eval_binary},
+        {"Greater", eval_binary},
+        {"GreaterOrEqual", eval_binary},
+        {"And", eval_binary},
+        {"Or", eval_binary},
+        {"Xor", eval_binary},
+        {"Neg", eval_unary},
+        {"Abs", eval_unary},
+        {"Sqrt", eval_unary},
+        {"Floor", eval_unary},
+        {"Ceil", eval_unary},
+        {"Exp", eval_unary},
+        {"Reciprocal", eval_unary},
+        {"Not", eval_unary},
+        {"Cast", eval_cast},
+        {"Where", eval_where},
+        {"Identity", eval_identity},
+        {"Reshape", eval_reshape},
+        {"Squeeze", eval_squeeze},
+        {"Unsqueeze", eval_squeeze},
+        {"Transpose", eval_transpose},
+        {"Slice", eval_slice},
+        {"Concat", eval_concat},
+        {"Gather", eval_gather},
+        {"Expand", eval_expand},
+        {"ConstantOfShape", eval_constant_of_shape},
+        {"Range", eval_range},
+        {"Size", eval_size},
+        {"ReduceProd", eval_reduce},
+        {"ReduceSum", eval_reduce},
+        {"ReduceMax", eval_reduce},
+        {"ReduceMin", eval_reduce},
     };
     return kTable;
 }
 
 }  // namespace
 
-bool host_evaluable(const std::string& op) { return table().count(op) != 0; }
+bool host_evaluable(const std::string& op) {
+    return table().count(op) != 0;
+}
 
 std::vector<HostTensorPtr> host_evaluate(const Node& node,
                                          const std::vector<HostTensorPtr>& inputs) {

@@ -7,19 +7,26 @@
 
 namespace enpu::lowering {
 
-void fail(const std::string& what) { throw Error(what); }
+void fail(const std::string& what) {
+    throw Error(what);
+}
 
 size_t dtype_bytes(uint32_t dtype) {
     switch (dtype) {
         case ENPU_OP_I8:
         case ENPU_OP_U8:
-        case ENPU_OP_BOOL: return 1;
+        case ENPU_OP_BOOL:
+            return 1;
         case ENPU_OP_F16:
-        case ENPU_OP_BF16: return 2;
+        case ENPU_OP_BF16:
+            return 2;
         case ENPU_OP_F32:
-        case ENPU_OP_I32: return 4;
-        case ENPU_OP_I64: return 8;
-        default: return 0;
+        case ENPU_OP_I32:
+            return 4;
+        case ENPU_OP_I64:
+            return 8;
+        default:
+            return 0;
     }
 }
 
@@ -100,7 +107,8 @@ uint16_t float_to_half(float value) {
     const float magnitude = std::fabs(value);
     if (magnitude >= 65520.0f) return static_cast<uint16_t>(sign | 0x7c00u);
     if (magnitude < 0x1p-14f) {  // subnormal: a count of 2^-24
-        return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(magnitude * 0x1p24f)));
+        return static_cast<uint16_t>(sign |
+                                     static_cast<uint16_t>(std::nearbyint(magnitude * 0x1p24f)));
     }
     const uint32_t rest = bits & 0x1fffu;
     uint32_t half = (bits >> 13 & 0x3ffffu) - (112u << 10);
@@ -112,19 +120,26 @@ namespace {
 
 float load_float(const HostTensor& t, size_t i) {
     switch (t.dtype) {
-        case ENPU_OP_F32: return t.data<float>()[i];
-        case ENPU_OP_F16: return half_to_float(t.data<uint16_t>()[i]);
-        default: return std::bit_cast<float>(uint32_t{t.data<uint16_t>()[i]} << 16);
+        case ENPU_OP_F32:
+            return t.data<float>()[i];
+        case ENPU_OP_F16:
+            return half_to_float(t.data<uint16_t>()[i]);
+        default:
+            return std::bit_cast<float>(uint32_t{t.data<uint16_t>()[i]} << 16);
     }
 }
 
 int64_t load_integer(const HostTensor& t, size_t i) {
     switch (t.dtype) {
-        case ENPU_OP_I8: return t.data<int8_t>()[i];
+        case ENPU_OP_I8:
+            return t.data<int8_t>()[i];
         case ENPU_OP_U8:
-        case ENPU_OP_BOOL: return t.data<uint8_t>()[i];
-        case ENPU_OP_I32: return t.data<int32_t>()[i];
-        default: return t.data<int64_t>()[i];
+        case ENPU_OP_BOOL:
+            return t.data<uint8_t>()[i];
+        case ENPU_OP_I32:
+            return t.data<int32_t>()[i];
+        default:
+            return t.data<int64_t>()[i];
     }
 }
 
@@ -160,8 +175,12 @@ void store(HostTensor& t, int64_t index, double value) {
     const auto i = static_cast<size_t>(index);
     const auto single = static_cast<float>(value);
     switch (t.dtype) {
-        case ENPU_OP_F32: t.data<float>()[i] = single; return;
-        case ENPU_OP_F16: t.data<uint16_t>()[i] = float_to_half(single); return;
+        case ENPU_OP_F32:
+            t.data<float>()[i] = single;
+            return;
+        case ENPU_OP_F16:
+            t.data<uint16_t>()[i] = float_to_half(single);
+            return;
         case ENPU_OP_BF16: {
             const uint32_t bits = std::bit_cast<uint32_t>(single);
             const uint32_t rounded = bits + 0x7fffu + (bits >> 16 & 1u);
@@ -169,8 +188,11 @@ void store(HostTensor& t, int64_t index, double value) {
                 static_cast<uint16_t>((std::isnan(single) ? bits | 0x400000u : rounded) >> 16);
             return;
         }
-        case ENPU_OP_BOOL: t.data<uint8_t>()[i] = value != 0; return;
-        default: store(t, index, saturate(value));
+        case ENPU_OP_BOOL:
+            t.data<uint8_t>()[i] = value != 0;
+            return;
+        default:
+            store(t, index, saturate(value));
     }
 }
 
@@ -178,11 +200,20 @@ void store(HostTensor& t, int64_t index, int64_t value) {
     const auto i = static_cast<size_t>(index);
     switch (t.dtype) {
         case ENPU_OP_I8:
-        case ENPU_OP_U8: t.data<uint8_t>()[i] = static_cast<uint8_t>(value); return;
-        case ENPU_OP_BOOL: t.data<uint8_t>()[i] = value != 0; return;
-        case ENPU_OP_I32: t.data<int32_t>()[i] = static_cast<int32_t>(value); return;
-        case ENPU_OP_I64: t.data<int64_t>()[i] = value; return;
-        default: store(t, index, static_cast<double>(value));
+        case ENPU_OP_U8:
+            t.data<uint8_t>()[i] = static_cast<uint8_t>(value);
+            return;
+        case ENPU_OP_BOOL:
+            t.data<uint8_t>()[i] = value != 0;
+            return;
+        case ENPU_OP_I32:
+            t.data<int32_t>()[i] = static_cast<int32_t>(value);
+            return;
+        case ENPU_OP_I64:
+            t.data<int64_t>()[i] = value;
+            return;
+        default:
+            store(t, index, static_cast<double>(value));
     }
 }
 

@@ -8,10 +8,10 @@
 namespace enpu::lowering {
 
 struct OptimiseReport {
-    size_t folded_constants = 0;    // nodes computed on the host
-    size_t folded_into_weights = 0; // BatchNormalization, Mul, Add that went into weights and bias
-    size_t patterns = 0;            // groups of nodes that became one
-    size_t fused = 0;               // activations and additions that went into their producer
+    size_t folded_constants = 0;     // nodes computed on the host
+    size_t folded_into_weights = 0;  // BatchNormalization, Mul, Add that went into weights and bias
+    size_t patterns = 0;             // groups of nodes that became one
+    size_t fused = 0;                // activations and additions that went into their producer
 };
 
 size_t fold_constants(Graph& graph);

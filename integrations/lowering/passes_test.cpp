@@ -17,9 +17,15 @@ TEST_CASE("hard swish in each spelling becomes one function") {
     const int x = b.input({1, 4, 4, 4});
     const int clip = b.add("Clip", {b.add("Add", {x, b.scalar(3)}), b.scalar(0), b.scalar(6)});
     int y = -1;
-    SECTION("x * clip / 6") { y = b.add("Div", {b.add("Mul", {x, clip}), b.scalar(6)}); }
-    SECTION("x * clip * 1/6") { y = b.add("Mul", {b.scalar(1.0f / 6), b.add("Mul", {clip, x})}); }
-    SECTION("x * (clip / 6)") { y = b.add("Mul", {x, b.add("Div", {clip, b.scalar(6)})}); }
+    SECTION("x * clip / 6") {
+        y = b.add("Div", {b.add("Mul", {x, clip}), b.scalar(6)});
+    }
+    SECTION("x * clip * 1/6") {
+        y = b.add("Mul", {b.scalar(1.0f / 6), b.add("Mul", {clip, x})});
+    }
+    SECTION("x * (clip / 6)") {
+        y = b.add("Mul", {x, b.add("Div", {clip, b.scalar(6)})});
+    }
     Graph g = b.finish({y});
     optimise(g);
     REQUIRE(ops(g) == Names{"Unary"});
@@ -42,8 +48,8 @@ TEST_CASE("batch norm, scale and shift go into the weights of a convolution") {
     const int w = b.constant({2, 1, 1, 1}, {2, 3});
     const int conv = b.add("Conv", {x, w});
     const int bn = b.add("BatchNormalization",
-                         {conv, b.constant({2}, {1, 2}), b.constant({2}, {0.5f, -1}), b.constant({2}, {1, 2}),
-                          b.constant({2}, {4, 9})},
+                         {conv, b.constant({2}, {1, 2}), b.constant({2}, {0.5f, -1}),
+                          b.constant({2}, {1, 2}), b.constant({2}, {4, 9})},
                          {{"epsilon", 0.0f}});
     const int scaled = b.add("Mul", {bn, b.constant({1, 2, 1, 1}, {10, 100})});
     Graph g = b.finish({b.add("Add", {scaled, b.constant({2, 1, 1}, {7, 8})})});
@@ -62,7 +68,8 @@ TEST_CASE("batch norm, scale and shift go into the weights of a convolution") {
 TEST_CASE("scales of a grouped transposed convolution go to the right channels") {
     Builder b;
     const int x = b.input({1, 2, 1, 1});
-    const int w = b.constant({2, 2, 1, 1}, {1, 2, 3, 4});  // two groups of one input and two outputs
+    const int w =
+        b.constant({2, 2, 1, 1}, {1, 2, 3, 4});  // two groups of one input and two outputs
     const int y = b.add("ConvTranspose", {x, w}, {{"group", int64_t{2}}});
     Graph g = b.finish({b.add("Mul", {y, b.constant({1, 4, 1, 1}, {10, 20, 30, 40})})});
     optimise(g);
@@ -105,7 +112,8 @@ TEST_CASE("an activation before the addition forbids the residual") {
 TEST_CASE("chains of scalar arithmetic are one function") {
     Builder b;
     const int x = b.input({3});
-    Graph g = b.finish({b.add("Sub", {b.scalar(1), b.add("Mul", {b.add("Add", {x, b.scalar(2)}), b.scalar(4)})})});
+    Graph g = b.finish(
+        {b.add("Sub", {b.scalar(1), b.add("Mul", {b.add("Add", {x, b.scalar(2)}), b.scalar(4)})})});
     optimise(g);
     REQUIRE(ops(g) == Names{"Unary"});
     const Activation& a = g.nodes[0].activation;
@@ -128,7 +136,8 @@ TEST_CASE("layer norm with scale and bias") {
     const std::map<std::string, Attribute> last = {{"axes", std::vector<int64_t>{-1}}};
     const int centred = b.add("Sub", {x, b.add("ReduceMean", {x}, last)});
     const int variance = b.add("ReduceMean", {b.add("Pow", {centred, b.scalar(2)})}, last);
-    const int normal = b.add("Div", {centred, b.add("Sqrt", {b.add("Add", {variance, b.scalar(1e-6f)})})});
+    const int normal =
+        b.add("Div", {centred, b.add("Sqrt", {b.add("Add", {variance, b.scalar(1e-6f)})})});
     const int scale = b.constant({8}, noise(8, 1)), bias = b.constant({8}, noise(8, 2));
     Graph g = b.finish({b.add("Add", {b.add("Mul", {normal, scale}), bias})});
     optimise(g);
@@ -143,7 +152,8 @@ TEST_CASE("a mean over another axis is no layer norm") {
     const std::map<std::string, Attribute> middle = {{"axes", std::vector<int64_t>{1}}};
     const int centred = b.add("Sub", {x, b.add("ReduceMean", {x}, middle)});
     const int variance = b.add("ReduceMean", {b.add("Pow", {centred, b.scalar(2)})}, middle);
-    Graph g = b.finish({b.add("Div", {centred, b.add("Sqrt", {b.add("Add", {variance, b.scalar(1e-6f)})})})});
+    Graph g = b.finish(
+        {b.add("Div", {centred, b.add("Sqrt", {b.add("Add", {variance, b.scalar(1e-6f)})})})});
     optimise(g);
     for (const Node& node : g.nodes) CHECK(node.op != "LayerNormalization");
 }
@@ -151,11 +161,18 @@ TEST_CASE("a mean over another axis is no layer norm") {
 TEST_CASE("GELU by erf") {
     Builder b;
     const int x = b.input({4});
-    const int gate = b.add("Add", {b.add("Erf", {b.add("Div", {x, b.scalar(std::sqrt(2.0f))})}), b.scalar(1)});
+    const int gate =
+        b.add("Add", {b.add("Erf", {b.add("Div", {x, b.scalar(std::sqrt(2.0f))})}), b.scalar(1)});
     int y = -1;
-    SECTION("(x * gate) / 2") { y = b.add("Mul", {b.add("Mul", {x, gate}), b.scalar(0.5f)}); }
-    SECTION("(x / 2) * gate") { y = b.add("Mul", {b.add("Mul", {x, b.scalar(0.5f)}), gate}); }
-    SECTION("x * (gate / 2)") { y = b.add("Mul", {x, b.add("Mul", {gate, b.scalar(0.5f)})}); }
+    SECTION("(x * gate) / 2") {
+        y = b.add("Mul", {b.add("Mul", {x, gate}), b.scalar(0.5f)});
+    }
+    SECTION("(x / 2) * gate") {
+        y = b.add("Mul", {b.add("Mul", {x, b.scalar(0.5f)}), gate});
+    }
+    SECTION("x * (gate / 2)") {
+        y = b.add("Mul", {x, b.add("Mul", {gate, b.scalar(0.5f)})});
+    }
     Graph g = b.finish({y});
     optimise(g);
     REQUIRE(ops(g) == Names{"Unary"});
@@ -166,8 +183,9 @@ TEST_CASE("constants are computed, shape arithmetic of inputs is not touched") {
     Builder b;
     const int x = b.input({-1, 4});
     const int shape = b.add("Shape", {x}, {}, ENPU_OP_I64);
-    const int wanted = b.add("Concat", {b.add("Mul", {b.integers({2}), b.integers({1})}, {}, ENPU_OP_I64), shape},
-                             {{"axis", int64_t{0}}}, ENPU_OP_I64);
+    const int wanted =
+        b.add("Concat", {b.add("Mul", {b.integers({2}), b.integers({1})}, {}, ENPU_OP_I64), shape},
+              {{"axis", int64_t{0}}}, ENPU_OP_I64);
     Graph g = b.finish({b.add("Expand", {x, wanted})});
     const OptimiseReport report = optimise(g);
     CHECK(report.folded_constants == 1);

@@ -8,7 +8,9 @@
 namespace enpu::lowering {
 namespace {
 
-bool near(double a, double b) { return std::fabs(a - b) <= 1e-4 * std::fabs(b) + 1e-7; }
+bool near(double a, double b) {
+    return std::fabs(a - b) <= 1e-4 * std::fabs(b) + 1e-7;
+}
 
 class Matcher {
   public:
@@ -44,8 +46,8 @@ class Matcher {
         const Node* clip = maker(value, "Clip");
         if (!clip) return -1;
         const bool inputs = is_scalar(clip->input(1), 0) && is_scalar(clip->input(2), 6);
-        const bool attributes = clip->inputs.size() == 1 && clip->real("min", -1) == 0 &&
-                                clip->real("max", -1) == 6;
+        const bool attributes =
+            clip->inputs.size() == 1 && clip->real("min", -1) == 0 && clip->real("max", -1) == 6;
         return inputs || attributes ? with_constant(clip->inputs[0], "Add", 3) : -1;
     }
     Graph& graph() { return graph_; }
@@ -149,7 +151,8 @@ bool match_gelu(Matcher& m, Node& node) {
 
 bool is_mean_of_last_axis(const Node& mean, const Graph& graph) {
     std::vector<int64_t> axes = mean.integers("axes");
-    if (axes.empty() && graph.constant(mean.input(1))) axes = as_i64(*graph.constant(mean.inputs[1]));
+    if (axes.empty() && graph.constant(mean.input(1)))
+        axes = as_i64(*graph.constant(mean.inputs[1]));
     if (axes.size() != 1 || mean.integer("keepdims", 1) != 1) return false;
     const auto& dims = graph.values[static_cast<size_t>(mean.inputs[0])].dims;
     return axes[0] == -1 || (dims && axes[0] == static_cast<int64_t>(dims->size()) - 1);
@@ -167,8 +170,7 @@ bool match_normalise(Matcher& m, Node& node) {
     const Node* variance = m.maker(sum->inputs[1 - constant], "ReduceMean");
     const Node* mean = m.maker(centred->inputs[1], "ReduceMean");
     if (!epsilon || !variance || !mean || mean->inputs[0] != centred->inputs[0]) return false;
-    if (!is_mean_of_last_axis(*mean, m.graph()) ||
-        !is_mean_of_last_axis(*variance, m.graph())) {
+    if (!is_mean_of_last_axis(*mean, m.graph()) || !is_mean_of_last_axis(*variance, m.graph())) {
         return false;
     }
     int squared = m.with_constant(variance->inputs[0], "Pow", 2);
@@ -229,8 +231,8 @@ size_t apply(Graph& graph, std::initializer_list<Pattern> patterns) {
 }  // namespace
 
 size_t match_patterns(Graph& graph) {
-    return apply(graph, {match_hard_swish, match_hard_sigmoid, match_gated, match_gelu,
-                         match_normalise}) +
+    return apply(graph,
+                 {match_hard_swish, match_hard_sigmoid, match_gated, match_gelu, match_normalise}) +
            apply(graph, {match_norm_affine});
 }
 

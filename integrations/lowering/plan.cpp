@@ -28,7 +28,9 @@ bool is_dense(const View& view, const Dims& strides) {
     return true;
 }
 
-bool is_row_major(const View& view) { return is_dense(view, row_major_strides(view.dims)); }
+bool is_row_major(const View& view) {
+    return is_dense(view, row_major_strides(view.dims));
+}
 
 Dims strides_like(const View& view, const Dims& dims) {
     std::vector<size_t> order(dims.size());
@@ -37,7 +39,9 @@ Dims strides_like(const View& view, const Dims& dims) {
         const bool usable = std::all_of(order.begin(), order.end(), [&](size_t axis) {
             return view.dims[axis] == 1 || view.strides[axis] > 0;
         });
-        auto key = [&](size_t axis) { return view.dims[axis] == 1 ? int64_t{0} : view.strides[axis]; };
+        auto key = [&](size_t axis) {
+            return view.dims[axis] == 1 ? int64_t{0} : view.strides[axis];
+        };
         // Axes of one element have no place of their own: they stay where channels-last puts them.
         if (usable && dims.size() == 4 && is_dense(view, channels_last_strides(view.dims)) &&
             !is_row_major(view)) {

@@ -54,7 +54,7 @@ struct Kernel {
 };
 
 struct PlanOutput {
-    View view;           // dense row-major, or absent when `host` is set
+    View view;  // dense row-major, or absent when `host` is set
     HostTensorPtr host;
     uint32_t dtype = ENPU_OP_NONE;
     Dims dims;

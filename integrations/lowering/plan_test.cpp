@@ -12,9 +12,12 @@ using namespace enpu::lowering::test;
 
 namespace {
 
-View dense_view(const Dims& dims) { return {0, 0, ENPU_OP_F32, dims, row_major_strides(dims)}; }
+View dense_view(const Dims& dims) {
+    return {0, 0, ENPU_OP_F32, dims, row_major_strides(dims)};
+}
 
-// No two temporaries that are alive at the same kernel overlap, save one that was taken over in place.
+// No two temporaries that are alive at the same kernel overlap, save one that was taken over in
+// place.
 void check_memory(const Plan& plan) {
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
         const Buffer& a = plan.buffers[i];
@@ -84,7 +87,8 @@ TEST_CASE("a value that is read later is not written over") {
 TEST_CASE("an operand that is broadcast is not written over") {
     Builder b;
     const int x = b.input({8, 8}), row = b.input({8});
-    const Plan plan = lower_floats(b.finish({b.add("Add", {b.add("Exp", {row}), b.add("Exp", {x})})}), {{8, 8}, {8}});
+    const Plan plan = lower_floats(
+        b.finish({b.add("Add", {b.add("Exp", {row}), b.add("Exp", {x})})}), {{8, 8}, {8}});
     check_memory(plan);
     const Kernel& sum = plan.kernels.back();
     CHECK(plan.buffers[static_cast<size_t>(sum.operands[0].buffer)].offset !=
@@ -97,7 +101,8 @@ TEST_CASE("memory of a ladder of convolutions with skips") {
     std::vector<int> skips;
     for (int i = 0; i < 6; ++i) {
         v = b.add("Conv", {v, b.constant({4, 4, 3, 3}, noise(144, 7))},
-                  {{"pads", std::vector<int64_t>{1, 1, 1, 1}}, {"strides", std::vector<int64_t>{1 + i % 2, 1 + i % 2}}});
+                  {{"pads", std::vector<int64_t>{1, 1, 1, 1}},
+                   {"strides", std::vector<int64_t>{1 + i % 2, 1 + i % 2}}});
         if (i % 2 == 0) skips.push_back(v);
     }
     skips.push_back(v);
@@ -112,7 +117,8 @@ TEST_CASE("a reshape by the shape of an input costs no kernel") {
     const int x = b.input({-1, 6, 1, 10}, ENPU_OP_F32);
     const int shape = b.add("Shape", {x}, {}, ENPU_OP_I64);
     const int first = b.add("Slice", {shape, b.integers({0}), b.integers({2})}, {}, ENPU_OP_I64);
-    const int wanted = b.add("Concat", {first, b.integers({-1})}, {{"axis", int64_t{0}}}, ENPU_OP_I64);
+    const int wanted =
+        b.add("Concat", {first, b.integers({-1})}, {{"axis", int64_t{0}}}, ENPU_OP_I64);
     const Plan plan = lower_floats(b.finish({b.add("Reshape", {x, wanted})}), {{3, 6, 1, 10}});
     CHECK(plan.kernels.empty());
     CHECK(plan.outputs[0].dims == Dims{3, 6, 10});

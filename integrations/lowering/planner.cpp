@@ -8,7 +8,9 @@
 namespace enpu::lowering {
 namespace {
 
-uint64_t align(uint64_t bytes) { return (bytes + kBufferAlign - 1) / kBufferAlign * kBufferAlign; }
+uint64_t align(uint64_t bytes) {
+    return (bytes + kBufferAlign - 1) / kBufferAlign * kBufferAlign;
+}
 
 int root(const Plan& plan, int buffer) {
     while (plan.buffers[static_cast<size_t>(buffer)].alias >= 0) {
@@ -20,7 +22,8 @@ int root(const Plan& plan, int buffer) {
 void find_lifetimes(Plan& plan) {
     const auto count = static_cast<int>(plan.kernels.size());
     for (Buffer& b : plan.buffers) {
-        if (b.kind == Buffer::Kind::kInput) b.first = b.last = 0;  // written before the first kernel
+        if (b.kind == Buffer::Kind::kInput)
+            b.first = b.last = 0;  // written before the first kernel
     }
     for (int k = 0; k < count; ++k) {
         for (const View& view : plan.kernels[static_cast<size_t>(k)].operands) {
@@ -54,10 +57,11 @@ void share_in_place(Plan& plan) {
             if (x.absent() || x.buffer == y.buffer || !same_place(x, y)) continue;
             const int home = root(plan, x.buffer);
             Buffer& in = plan.buffers[static_cast<size_t>(home)];
-            if (in.kind == Buffer::Kind::kConstant || in.last != k || in.bytes < out.bytes) continue;
+            if (in.kind == Buffer::Kind::kConstant || in.last != k || in.bytes < out.bytes)
+                continue;
             // Other operands must not see the memory change under them.
-            const bool shared = std::any_of(
-                kernel.operands.begin(), kernel.operands.end() - 1, [&](const View& v) {
+            const bool shared =
+                std::any_of(kernel.operands.begin(), kernel.operands.end() - 1, [&](const View& v) {
                     return !v.absent() && root(plan, v.buffer) == home && !same_place(v, y);
                 });
             if (shared) continue;
@@ -131,7 +135,8 @@ void plan_memory(Plan& plan) {
     for (size_t b = 0; b < plan.buffers.size(); ++b) {
         Buffer& buffer = plan.buffers[b];
         if (buffer.alias >= 0) {
-            buffer.offset = plan.buffers[static_cast<size_t>(root(plan, static_cast<int>(b)))].offset;
+            buffer.offset =
+                plan.buffers[static_cast<size_t>(root(plan, static_cast<int>(b)))].offset;
         }
     }
 }

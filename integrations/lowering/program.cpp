@@ -7,7 +7,8 @@ namespace enpu::lowering {
 
 Program::Program(DeviceSession& session, Plan lowered)
     : plan(std::move(lowered)), stream_(session.stream()) {
-    if (plan.arena_bytes) check(rt_malloc(stream_, plan.arena_bytes, &arena_), "memory for a program");
+    if (plan.arena_bytes)
+        check(rt_malloc(stream_, plan.arena_bytes, &arena_), "memory for a program");
     try {
         for (const Buffer& buffer : plan.buffers) {
             if (buffer.kind == Buffer::Kind::kInput && buffer.first >= 0) {
@@ -67,10 +68,10 @@ void Program::encode(DeviceSession& session) {
         for (const View& view : kernel.operands) operands.push_back(operand(session, view));
         // Temporaries share memory, so the order of the plan is kept.
         rt_node node = 0;
-        check(rt_graph_add_kernel(graph, function, kernel.params_bytes ? kernel.params.data() : nullptr,
-                                  kernel.params_bytes, operands.data(),
-                                  static_cast<uint32_t>(operands.size()), first ? nullptr : &previous,
-                                  first ? 0 : 1, &node),
+        check(rt_graph_add_kernel(
+                  graph, function, kernel.params_bytes ? kernel.params.data() : nullptr,
+                  kernel.params_bytes, operands.data(), static_cast<uint32_t>(operands.size()),
+                  first ? nullptr : &previous, first ? 0 : 1, &node),
               kernel.node.c_str());
         previous = node;
         first = false;

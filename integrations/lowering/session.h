@@ -86,12 +86,13 @@ struct Program;
 
 class Executable {
   public:
-    // Takes the graph as it is and optimises it. At most `max_programs` sets of shapes stay compiled.
+    // Takes the graph as it is and optimises it. At most `max_programs` sets of shapes stay
+    // compiled.
     Executable(std::shared_ptr<DeviceSession> session, Graph graph, size_t max_programs);
     ~Executable();
 
-    // `output(i, dims)` gives host memory for output i. Blocks until the outputs are written; one run
-    // at a time. Throws Error.
+    // `output(i, dims)` gives host memory for output i. Blocks until the outputs are written; one
+    // run at a time. Throws Error.
     void run(const std::vector<RunInput>& inputs,
              const std::function<void*(size_t, const Dims&)>& output);
 

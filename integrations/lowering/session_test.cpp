@@ -42,11 +42,13 @@ void check_close(const std::vector<float>& got, const std::vector<double>& want)
     }
 }
 
-double hard_swish(double v) { return v * std::fmin(std::fmax(v + 3, 0), 6) / 6; }
+double hard_swish(double v) {
+    return v * std::fmin(std::fmax(v + 3, 0), 6) / 6;
+}
 
 // 3x3, padding 1, stride 1, NCHW.
-std::vector<double> conv3x3(const std::vector<float>& x, const std::vector<float>& w, int channels, int outputs, int height,
-                            int width) {
+std::vector<double> conv3x3(const std::vector<float>& x, const std::vector<float>& w, int channels,
+                            int outputs, int height, int width) {
     std::vector<double> y(static_cast<size_t>(outputs * height * width));
     for (int o = 0; o < outputs; ++o)
         for (int r = 0; r < height; ++r)
@@ -55,9 +57,13 @@ std::vector<double> conv3x3(const std::vector<float>& x, const std::vector<float
                 for (int i = 0; i < channels; ++i)
                     for (int u = -1; u <= 1; ++u)
                         for (int v = -1; v <= 1; ++v) {
-                            if (r + u < 0 || r + u >= height || c + v < 0 || c + v >= width) continue;
-                            sum += double{x[static_cast<size_t>((i * height + r + u) * width + c + v)]} *
-                                   w[static_cast<size_t>(((o * channels + i) * 3 + u + 1) * 3 + v + 1)];
+                            if (r + u < 0 || r + u >= height || c + v < 0 || c + v >= width)
+                                continue;
+                            sum +=
+                                double{
+                                    x[static_cast<size_t>((i * height + r + u) * width + c + v)]} *
+                                w[static_cast<size_t>(((o * channels + i) * 3 + u + 1) * 3 + v +
+                                                      1)];
                         }
                 y[static_cast<size_t>((o * height + r) * width + c)] = sum;
             }
@@ -69,7 +75,8 @@ struct Block {  // conv, batch norm, hard swish, and the input added before the 
     Graph graph() const {
         Builder b;
         const int x = b.input({1, 4, -1, -1});
-        int v = b.add("Conv", {x, b.constant({4, 4, 3, 3}, w)}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}});
+        int v = b.add("Conv", {x, b.constant({4, 4, 3, 3}, w)},
+                      {{"pads", std::vector<int64_t>{1, 1, 1, 1}}});
         v = b.add("Mul", {v, b.constant({1, 4, 1, 1}, scale)});
         v = b.add("Add", {v, b.constant({1, 4, 1, 1}, shift)});
         v = b.add("Add", {v, x});
@@ -91,7 +98,8 @@ struct Block {  // conv, batch norm, hard swish, and the input added before the 
 TEST_CASE("a fused block is one kernel and right for every size") {
     const Block block;
     Executable executable(open_session(), block.graph(), 2);
-    for (const auto& [height, width] : std::vector<std::pair<int, int>>{{5, 7}, {8, 8}, {5, 7}, {1, 9}, {5, 7}}) {
+    for (const auto& [height, width] :
+         std::vector<std::pair<int, int>>{{5, 7}, {8, 8}, {5, 7}, {1, 9}, {5, 7}}) {
         const auto x = noise(static_cast<size_t>(4 * height * width), 11);
         const Result y = run_one(executable, {{x.data(), {1, 4, height, width}}});
         CHECK(y.dims == Dims{1, 4, height, width});
@@ -109,8 +117,9 @@ TEST_CASE("matrix product with bias and function over a batch") {
     const int x = b.input({2, 3, 5});
     const auto w = noise(5 * 4, 1), bias = noise(4, 2), in = noise(30, 3);
     const int product = b.add("MatMul", {x, b.constant({5, 4}, w)});
-    Executable executable(open_session(),
-                          b.finish({b.add("Tanh", {b.add("Add", {product, b.constant({4}, bias)})})}), 4);
+    Executable executable(
+        open_session(), b.finish({b.add("Tanh", {b.add("Add", {product, b.constant({4}, bias)})})}),
+        4);
     std::vector<double> want;
     for (size_t m = 0; m < 6; ++m)
         for (size_t n = 0; n < 4; ++n) {
@@ -127,7 +136,8 @@ TEST_CASE("matrix product with bias and function over a batch") {
 TEST_CASE("a shape that comes as an input is part of what is compiled") {
     Builder b;
     const int x = b.input({6}), shape = b.input({2}, ENPU_OP_I64);
-    Executable executable(open_session(), b.finish({b.add("Exp", {b.add("Reshape", {x, shape})})}), 4);
+    Executable executable(open_session(), b.finish({b.add("Exp", {b.add("Reshape", {x, shape})})}),
+                          4);
     const std::vector<float> in = {0, 1, 2, 3, 4, 5};
     const std::vector<int64_t> wide = {2, 3}, tall = {3, 2};
     CHECK(run_one(executable, {{in.data(), {6}}, {wide.data(), {2}}}).dims == Dims{2, 3});

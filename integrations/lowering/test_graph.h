@@ -12,7 +12,8 @@ class Builder {
     Graph graph;
 
     int input(const Dims& dims, uint32_t dtype = ENPU_OP_F32) {
-        const int v = graph.add_value({"in" + std::to_string(graph.inputs.size()), dtype, dims, nullptr});
+        const int v =
+            graph.add_value({"in" + std::to_string(graph.inputs.size()), dtype, dims, nullptr});
         graph.inputs.push_back(v);
         return v;
     }
@@ -24,8 +25,8 @@ class Builder {
         return graph.add_constant("i", host_i64({static_cast<int64_t>(values.size())}, values));
     }
     // The node's only output.
-    int add(const std::string& op, std::vector<int> inputs, std::map<std::string, Attribute> attributes = {},
-            uint32_t dtype = ENPU_OP_F32) {
+    int add(const std::string& op, std::vector<int> inputs,
+            std::map<std::string, Attribute> attributes = {}, uint32_t dtype = ENPU_OP_F32) {
         Node node;
         node.op = op;
         node.name = op + std::to_string(graph.nodes.size());

@@ -15,15 +15,17 @@ constexpr size_t kSmallBytes = 1 << 16;
 void check(rt_status status, const char* what) {
     if (status == RT_OK) return;
     const std::string origin = rt_status_origin(status);
-    const std::string text = std::string(what) + ": " + rt_code_name(rt_status_code(status)) + ": " +
-                             rt_status_message(status) + (origin.empty() ? "" : " (" + origin + ")");
+    const std::string text = std::string(what) + ": " + rt_code_name(rt_status_code(status)) +
+                             ": " + rt_status_message(status) +
+                             (origin.empty() ? "" : " (" + origin + ")");
     rt_status_free(status);
     fail(text);
 }
 
 enpu_op_tensor tensor_desc(uint32_t dtype, const Dims& dims, const Dims& strides) {
     enpu_op_tensor t{};
-    if (dims.size() > ENPU_OP_MAX_RANK) fail("a tensor of " + to_string(dims) + " has a rank over 8");
+    if (dims.size() > ENPU_OP_MAX_RANK)
+        fail("a tensor of " + to_string(dims) + " has a rank over 8");
     t.dtype = dtype;
     t.rank = static_cast<uint32_t>(dims.size());
     for (size_t i = 0; i < dims.size(); ++i) {
@@ -44,7 +46,8 @@ WeightStore::~WeightStore() {
 }
 
 const WeightStore::Weight& WeightStore::get(const Constant& c) {
-    // Small ones by content: those that a program computes for its shapes come again with the next program.
+    // Small ones by content: those that a program computes for its shapes come again with the next
+    // program.
     const bool small = c.tensor->bytes.size() <= kSmallBytes;
     std::string key = std::to_string(c.pack) + "/" + std::to_string(c.groups) +
                       (c.pack < 0 ? "" : to_string(c.dims) + to_string(c.strides)) + "/";

@@ -10,7 +10,8 @@ namespace {
 
 constexpr int64_t kMaxWindow = 1 << 20;
 
-void copy_pair(const std::vector<int64_t>& from, size_t spatial, int64_t (&to)[2], const char* what) {
+void copy_pair(const std::vector<int64_t>& from, size_t spatial, int64_t (&to)[2],
+               const char* what) {
     if (from.empty()) return;
     if (from.size() != spatial) fail(std::string(what) + " has the wrong length");
     for (size_t i = 0; i < spatial; ++i) {
@@ -64,7 +65,8 @@ View as_image(const Emitter&, const View& view, const char* what) {
     }
     View image = view;
     image.dims.insert(image.dims.begin() + 2, 1);
-    image.strides.insert(image.strides.begin() + 2, view.dims[2] * std::max<int64_t>(view.strides[2], 1));
+    image.strides.insert(image.strides.begin() + 2,
+                         view.dims[2] * std::max<int64_t>(view.strides[2], 1));
     return image;
 }
 

@@ -22,12 +22,14 @@ class ComputeInfo : public OrtNodeComputeInfo {
           inputs_(std::move(inputs)),
           outputs_(std::move(outputs)) {
         ort_version_supported = api_version;
-        CreateState = [](OrtNodeComputeInfo* self, OrtNodeComputeContext*, void** state) noexcept -> OrtStatus* {
+        CreateState = [](OrtNodeComputeInfo* self, OrtNodeComputeContext*,
+                         void** state) noexcept -> OrtStatus* {
             *state = self;
             return nullptr;
         };
         ReleaseState = [](OrtNodeComputeInfo*, void*) noexcept {};
-        Compute = [](OrtNodeComputeInfo*, void* state, OrtKernelContext* context) noexcept -> OrtStatus* {
+        Compute = [](OrtNodeComputeInfo*, void* state,
+                     OrtKernelContext* context) noexcept -> OrtStatus* {
             return guarded([&] { static_cast<ComputeInfo*>(state)->compute(context); });
         };
     }
@@ -38,7 +40,8 @@ class ComputeInfo : public OrtNodeComputeInfo {
         std::vector<lowering::RunInput> inputs;
         for (size_t index : inputs_) {
             const Ort::ConstValue value = context.GetInput(index);
-            inputs.push_back({value.GetTensorRawData(), value.GetTensorTypeAndShapeInfo().GetShape()});
+            inputs.push_back(
+                {value.GetTensorRawData(), value.GetTensorTypeAndShapeInfo().GetShape()});
         }
         executable_->run(inputs, [&](size_t i, const lowering::Dims& dims) -> void* {
             return context.GetOutput(outputs_[i], dims).GetTensorMutableRawData();
@@ -56,7 +59,8 @@ std::vector<size_t> positions(const lowering::Graph& graph, const std::vector<in
         const std::string& name = graph.values[static_cast<size_t>(v)].name;
         size_t at = 0;
         while (at < of_kernel.size() && of_kernel[at].GetName() != name) ++at;
-        if (at == of_kernel.size()) lowering::fail("'" + name + "' is no operand of the fused node");
+        if (at == of_kernel.size())
+            lowering::fail("'" + name + "' is no operand of the fused node");
         result.push_back(at);
     }
     return result;
@@ -70,7 +74,8 @@ std::string option(const OrtSessionOptions* options, const std::string& key) {
     size_t size = 0;
     Ort::ThrowOnError(Ort::GetApi().GetSessionConfigEntry(options, full.c_str(), nullptr, &size));
     std::string value(size, '\0');
-    Ort::ThrowOnError(Ort::GetApi().GetSessionConfigEntry(options, full.c_str(), value.data(), &size));
+    Ort::ThrowOnError(
+        Ort::GetApi().GetSessionConfigEntry(options, full.c_str(), value.data(), &size));
     while (!value.empty() && value.back() == '\0') value.pop_back();
     return value;
 }
@@ -84,8 +89,8 @@ EpOptions read_options(const OrtSessionOptions* options) {
     result.report = option(options, "report");
     const std::string programs = option(options, "max_programs");
     if (!programs.empty()) {
-        const auto [end, error] =
-            std::from_chars(programs.data(), programs.data() + programs.size(), result.max_programs);
+        const auto [end, error] = std::from_chars(
+            programs.data(), programs.data() + programs.size(), result.max_programs);
         if (error != std::errc() || end != programs.data() + programs.size() ||
             result.max_programs < 1 || result.max_programs > 4096) {
             lowering::fail("option max_programs is '" + programs + "', it must be 1 to 4096");
@@ -98,7 +103,8 @@ Ep::Ep(const EpOptions& options, const OrtLogger* logger)
     : OrtEp{}, options_(options), logger_(logger) {
     ort_version_supported = api_version;
     GetName = [](const OrtEp*) noexcept { return kEpName; };
-    GetCapability = [](OrtEp* self, const OrtGraph* graph, OrtEpGraphSupportInfo* info) noexcept -> OrtStatus* {
+    GetCapability = [](OrtEp* self, const OrtGraph* graph,
+                       OrtEpGraphSupportInfo* info) noexcept -> OrtStatus* {
         return guarded([&] { static_cast<Ep*>(self)->get_capability(graph, info); });
     };
     Compile = [](OrtEp* self, const OrtGraph** graphs, const OrtNode** fused, size_t count,
@@ -151,8 +157,8 @@ void Ep::get_capability(const OrtGraph* raw, OrtEpGraphSupportInfo* info) {
         OrtNodeFusionOptions options{};
         options.ort_version_supported = api_version;
         options.drop_constant_initializers = true;
-        Ort::ThrowOnError(
-            Ort::GetEpApi().EpGraphSupportInfo_AddNodesToFuse(info, group.data(), group.size(), &options));
+        Ort::ThrowOnError(Ort::GetEpApi().EpGraphSupportInfo_AddNodesToFuse(
+            info, group.data(), group.size(), &options));
         ++report_.subgraphs;
     }
 }
@@ -162,10 +168,12 @@ std::unique_ptr<OrtNodeComputeInfo> Ep::compile(const OrtGraph* raw, const OrtNo
     const Ort::ConstNode kernel(fused);
     auto inputs = positions(graph, graph.inputs, kernel.GetInputs());
     auto outputs = positions(graph, graph.outputs, kernel.GetOutputs());
-    auto executable = std::make_shared<Executable>(session_, std::move(graph), options_.max_programs);
+    auto executable =
+        std::make_shared<Executable>(session_, std::move(graph), options_.max_programs);
     const std::lock_guard guard(report_lock_);
     executables_.push_back(executable);
-    return std::make_unique<ComputeInfo>(std::move(executable), std::move(inputs), std::move(outputs));
+    return std::make_unique<ComputeInfo>(std::move(executable), std::move(inputs),
+                                         std::move(outputs));
 }
 
 void Ep::run_start() {

@@ -13,15 +13,24 @@ using lowering::HostTensorPtr;
 
 uint32_t dtype_of(ONNXTensorElementDataType type) {
     switch (type) {
-        case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT: return ENPU_OP_F32;
-        case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16: return ENPU_OP_F16;
-        case ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16: return ENPU_OP_BF16;
-        case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8: return ENPU_OP_I8;
-        case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8: return ENPU_OP_U8;
-        case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32: return ENPU_OP_I32;
-        case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64: return ENPU_OP_I64;
-        case ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL: return ENPU_OP_BOOL;
-        default: return ENPU_OP_NONE;
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT:
+            return ENPU_OP_F32;
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16:
+            return ENPU_OP_F16;
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16:
+            return ENPU_OP_BF16;
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8:
+            return ENPU_OP_I8;
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8:
+            return ENPU_OP_U8;
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32:
+            return ENPU_OP_I32;
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64:
+            return ENPU_OP_I64;
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL:
+            return ENPU_OP_BOOL;
+        default:
+            return ENPU_OP_NONE;
     }
 }
 
@@ -78,7 +87,8 @@ class Importer {
         if (!info.IsConstantInitializer()) return;  // a default that a run may override
         Ort::ConstValue tensor{nullptr};
         const Ort::Status status = info.GetInitializer(tensor);
-        if (!status.IsOK()) lowering::fail("initializer '" + info.GetName() + "': " + status.GetErrorMessage());
+        if (!status.IsOK())
+            lowering::fail("initializer '" + info.GetName() + "': " + status.GetErrorMessage());
         const int v = value(info);
         const HostTensorPtr constant = import_tensor(tensor, data_);
         if (!constant) return;
@@ -115,22 +125,35 @@ class Importer {
     void add_attribute(lowering::Node& node, const Ort::ConstOpAttr& attribute) {
         const std::string name = attribute.GetName();
         switch (attribute.GetType()) {
-            case ORT_OP_ATTR_INT: node.attributes[name] = read<int64_t>(attribute); break;
-            case ORT_OP_ATTR_FLOAT: node.attributes[name] = read<float>(attribute); break;
-            case ORT_OP_ATTR_STRING: node.attributes[name] = read<std::string>(attribute); break;
-            case ORT_OP_ATTR_INTS: node.attributes[name] = read_all<int64_t>(attribute); break;
-            case ORT_OP_ATTR_FLOATS: node.attributes[name] = read_all<float>(attribute); break;
+            case ORT_OP_ATTR_INT:
+                node.attributes[name] = read<int64_t>(attribute);
+                break;
+            case ORT_OP_ATTR_FLOAT:
+                node.attributes[name] = read<float>(attribute);
+                break;
+            case ORT_OP_ATTR_STRING:
+                node.attributes[name] = read<std::string>(attribute);
+                break;
+            case ORT_OP_ATTR_INTS:
+                node.attributes[name] = read_all<int64_t>(attribute);
+                break;
+            case ORT_OP_ATTR_FLOATS:
+                node.attributes[name] = read_all<float>(attribute);
+                break;
             case ORT_OP_ATTR_TENSOR: {
                 Ort::Value tensor{nullptr};
                 Ort::ThrowOnError(attribute.GetTensorAttributeAsOrtValue(tensor));
-                if (auto constant = import_tensor(tensor.GetConst(), true)) node.attributes[name] = constant;
+                if (auto constant = import_tensor(tensor.GetConst(), true))
+                    node.attributes[name] = constant;
                 break;
             }
-            default: node.attributes[name] = std::string("unreadable"); break;
+            default:
+                node.attributes[name] = std::string("unreadable");
+                break;
         }
         if (node.op == "Cast" && name == "to") {
-            node.attributes["dtype"] = int64_t{
-                dtype_of(static_cast<ONNXTensorElementDataType>(node.integer("to", 0)))};
+            node.attributes["dtype"] =
+                int64_t{dtype_of(static_cast<ONNXTensorElementDataType>(node.integer("to", 0)))};
         }
     }
 
@@ -155,6 +178,8 @@ class Importer {
 
 }  // namespace
 
-Graph import_graph(const Ort::ConstGraph& graph, bool data) { return Importer(graph, data).run(); }
+Graph import_graph(const Ort::ConstGraph& graph, bool data) {
+    return Importer(graph, data).run();
+}
 
 }  // namespace enpu::ort

@@ -25,12 +25,14 @@ class Factory : public OrtEpFactory {
             return nullptr;
         };
         ReleaseAllocator = [](OrtEpFactory*, OrtAllocator*) noexcept {};
-        CreateDataTransfer = [](OrtEpFactory*, OrtDataTransferImpl** transfer) noexcept -> OrtStatus* {
+        CreateDataTransfer = [](OrtEpFactory*,
+                                OrtDataTransferImpl** transfer) noexcept -> OrtStatus* {
             *transfer = nullptr;
             return nullptr;
         };
         IsStreamAware = [](const OrtEpFactory*) noexcept { return false; };
-        CreateSyncStreamForDevice = [](OrtEpFactory*, const OrtMemoryDevice*, const OrtKeyValuePairs*,
+        CreateSyncStreamForDevice = [](OrtEpFactory*, const OrtMemoryDevice*,
+                                       const OrtKeyValuePairs*,
                                        OrtSyncStreamImpl** stream) noexcept -> OrtStatus* {
             *stream = nullptr;
             return nullptr;
@@ -46,12 +48,13 @@ class Factory : public OrtEpFactory {
         *made = 0;
         return guarded([&] {
             for (size_t i = 0; i < count && *made < max_devices; ++i) {
-                if (Ort::GetApi().HardwareDevice_Type(devices[i]) != OrtHardwareDeviceType_CPU) continue;
+                if (Ort::GetApi().HardwareDevice_Type(devices[i]) != OrtHardwareDeviceType_CPU)
+                    continue;
                 Ort::KeyValuePairs metadata;
                 metadata.Add("device", "enpu");
                 metadata.Add("os_driver", "enpu.ko");
-                Ort::ThrowOnError(Ort::GetEpApi().CreateEpDevice(self, devices[i], metadata, nullptr,
-                                                                 &ep_devices[*made]));
+                Ort::ThrowOnError(Ort::GetEpApi().CreateEpDevice(self, devices[i], metadata,
+                                                                 nullptr, &ep_devices[*made]));
                 ++*made;
                 return;
             }
@@ -91,8 +94,9 @@ __attribute__((visibility("default"))) OrtStatus* CreateEpFactories(
     const OrtApi* api = agree(base);
     if (!api) {
         const OrtApi* any = base->GetApi(1);
-        const std::string text = "the enpu execution provider needs ONNX Runtime 1.23 or newer, this is " +
-                                 std::string(base->GetVersionString());
+        const std::string text =
+            "the enpu execution provider needs ONNX Runtime 1.23 or newer, this is " +
+            std::string(base->GetVersionString());
         return any ? any->CreateStatus(ORT_NOT_IMPLEMENTED, text.c_str()) : nullptr;
     }
     Ort::InitApi(api);

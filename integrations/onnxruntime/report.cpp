@@ -50,12 +50,12 @@ std::string operator_counts(rt_device device, const rt_counters& before, const r
 std::string to_json(const Report& r, rt_device device,
                     const std::vector<lowering::ExecutableStats>& programs, uint64_t weight_bytes) {
     std::string text = "{\n  " + number("nodes_total", r.nodes_total) + ",\n  " +
-                       number("nodes_npu", r.nodes_npu) + ",\n  " + number("subgraphs", r.subgraphs) +
-                       ",\n  \"left_out\": [";
+                       number("nodes_npu", r.nodes_npu) + ",\n  " +
+                       number("subgraphs", r.subgraphs) + ",\n  \"left_out\": [";
     for (size_t i = 0; i < r.left_out.size(); ++i) {
         const LeftOut& n = r.left_out[i];
-        text += std::string(i ? "," : "") + "\n    {\"name\": " + quoted(n.name) + ", \"op\": " +
-                quoted(n.op) + ", \"reason\": " + quoted(n.reason) + "}";
+        text += std::string(i ? "," : "") + "\n    {\"name\": " + quoted(n.name) +
+                ", \"op\": " + quoted(n.op) + ", \"reason\": " + quoted(n.reason) + "}";
     }
     text += std::string(r.left_out.empty() ? "" : "\n  ") + "],\n  \"programs\": [";
     for (size_t i = 0; i < programs.size(); ++i) {
@@ -63,9 +63,11 @@ std::string to_json(const Report& r, rt_device device,
         text += std::string(i ? "," : "") + "\n    {" + number("hits", s.hits) + ", " +
                 number("misses", s.misses) + ", " + number("evictions", s.evictions) + ", " +
                 number("runs", s.runs) + ", " + number("kernels", s.kernels) + ", " +
-                number("arena_bytes", s.arena_bytes) + ", " + number("compile_ns", s.compile_ns) + "}";
+                number("arena_bytes", s.arena_bytes) + ", " + number("compile_ns", s.compile_ns) +
+                "}";
     }
-    text += std::string(programs.empty() ? "" : "\n  ") + "],\n  " + number("weight_bytes", weight_bytes);
+    text += std::string(programs.empty() ? "" : "\n  ") + "],\n  " +
+            number("weight_bytes", weight_bytes);
     text += ",\n  \"last_run\": {\"counted_by_device\": ";
     text += r.after.from_device ? "true" : "false";
     text += ", " + number("jobs", r.after.jobs - r.before.jobs) + ", " +
@@ -75,7 +77,8 @@ std::string to_json(const Report& r, rt_device device,
             number("bytes_h2d", r.after.bytes_h2d - r.before.bytes_h2d) + ", " +
             number("bytes_d2h", r.after.bytes_d2h - r.before.bytes_d2h) +
             ", \"ops\": " + operator_counts(device, r.before, r.after) +
-            "},\n  \"since_open\": {\"ops_all_runs\": " + operator_counts(device, rt_counters{}, r.after) + "}\n}\n";
+            "},\n  \"since_open\": {\"ops_all_runs\": " +
+            operator_counts(device, rt_counters{}, r.after) + "}\n}\n";
     return text;
 }
 

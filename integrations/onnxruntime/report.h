@@ -19,7 +19,8 @@ struct Report {
     size_t nodes_npu = 0;
     size_t subgraphs = 0;
     std::vector<LeftOut> left_out;
-    rt_counters before{}, after{};  // around the last Run; of the device itself where it has counters
+    rt_counters before{},
+        after{};  // around the last Run; of the device itself where it has counters
 };
 
 std::string to_json(const Report& report, rt_device device,

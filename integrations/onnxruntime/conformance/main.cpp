@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Runs ONNX's node tests on the execution provider alone: a node that falls back to another provider fails the session.
-// (With --fallback it is left to the CPU provider: that tests graphs of which only a part is claimed.) Prints TAP. Without --all the named tests must pass; with it every test is tried and a refusal is a skip with the
-// provider's reason.
+// Runs ONNX's node tests on the execution provider alone: a node that falls back to another
+// provider fails the session. (With --fallback it is left to the CPU provider: that tests graphs of
+// which only a part is claimed.) Prints TAP. Without --all the named tests must pass; with it every
+// test is tried and a refusal is a skip with the provider's reason.
 #include <unistd.h>
 
 #include <cmath>
@@ -27,7 +28,8 @@ struct Options {
 
 class Engine {
   public:
-    explicit Engine(const Options& o) : device_(o.device), fallback_(o.fallback), env_(ORT_LOGGING_LEVEL_FATAL, "conformance") {
+    explicit Engine(const Options& o)
+        : device_(o.device), fallback_(o.fallback), env_(ORT_LOGGING_LEVEL_FATAL, "conformance") {
         env_.RegisterExecutionProviderLibrary("enpu", o.ep);
         for (const Ort::ConstEpDevice& device : env_.GetEpDevices()) {
             if (std::string(device.EpName()) == "EnpuExecutionProvider") ep_ = device;
@@ -45,7 +47,8 @@ class Engine {
         Ort::SessionOptions options;
         options.SetIntraOpNumThreads(1);
         if (!fallback_) options.AddConfigEntry("session.disable_cpu_ep_fallback", "1");
-        options.SetGraphOptimizationLevel(ORT_DISABLE_ALL);  // ORT must not fold the node under test
+        options.SetGraphOptimizationLevel(
+            ORT_DISABLE_ALL);  // ORT must not fold the node under test
         Ort::KeyValuePairs provider;
         provider.Add("device", device_.c_str());
         if (fallback_) provider.Add("report", report_.c_str());
@@ -66,7 +69,9 @@ class Engine {
   private:
     std::string device_;
     bool fallback_;
-    std::string report_ = (std::filesystem::temp_directory_path() / ("ort-conformance-" + std::to_string(getpid()) + ".json")).string();
+    std::string report_ = (std::filesystem::temp_directory_path() /
+                           ("ort-conformance-" + std::to_string(getpid()) + ".json"))
+                              .string();
     Ort::Env env_;
     Ort::ConstEpDevice ep_{nullptr};
 };
@@ -77,49 +82,67 @@ double element(const std::byte* data, int32_t type, size_t i) {
         return static_cast<double>(zero);
     };
     switch (type) {
-        case 1: return at(float{});
-        case 2: case 9: return at(uint8_t{});
-        case 3: return at(int8_t{});
-        case 4: return at(uint16_t{});
-        case 5: return at(int16_t{});
-        case 6: return at(int32_t{});
-        case 7: return at(int64_t{});
+        case 1:
+            return at(float{});
+        case 2:
+        case 9:
+            return at(uint8_t{});
+        case 3:
+            return at(int8_t{});
+        case 4:
+            return at(uint16_t{});
+        case 5:
+            return at(int16_t{});
+        case 6:
+            return at(int32_t{});
+        case 7:
+            return at(int64_t{});
         case 10: {
             Ort::Float16_t half;
             std::memcpy(&half.val, data + i * 2, 2);
             return half.ToFloat();
         }
-        case 11: return at(double{});
+        case 11:
+            return at(double{});
         case 16: {
             Ort::BFloat16_t half;
             std::memcpy(&half.val, data + i * 2, 2);
             return half.ToFloat();
         }
-        default: return at(uint32_t{});
+        default:
+            return at(uint32_t{});
     }
 }
 
 // Empty when equal: exactly for integers, within ONNX's own tolerance for floats.
 std::string compare(const Ort::Value& got, const StoredTensor& want) {
     const auto info = got.GetTensorTypeAndShapeInfo();
-    if (info.GetElementType() != static_cast<ONNXTensorElementDataType>(want.type)) return "another element type";
+    if (info.GetElementType() != static_cast<ONNXTensorElementDataType>(want.type))
+        return "another element type";
     if (info.GetShape() != want.dims) return "other dims";
     const bool half = want.type == 10 || want.type == 16;
     const bool real = half || want.type == 1 || want.type == 11;
-    const double relative = real ? (want.type == 16 ? 2e-2 : half ? 5e-3 : 1e-3) : 0, absolute = real ? (half ? 1e-3 : 1e-5) : 0;
+    const double relative = real ? (want.type == 16 ? 2e-2
+                                    : half          ? 5e-3
+                                                    : 1e-3)
+                                 : 0,
+                 absolute = real ? (half ? 1e-3 : 1e-5) : 0;
     const auto* data = static_cast<const std::byte*>(got.GetTensorRawData());
     const size_t count = info.GetElementCount();
     for (size_t i = 0; i < count; ++i) {
         const double a = element(data, want.type, i), b = element(want.bytes.data(), want.type, i);
         if (a == b || (std::isnan(a) && std::isnan(b))) continue;
         if (!(std::fabs(a - b) <= absolute + relative * std::fabs(b))) {
-            return "element " + std::to_string(i) + " is " + std::to_string(a) + ", must be " + std::to_string(b);
+            return "element " + std::to_string(i) + " is " + std::to_string(a) + ", must be " +
+                   std::to_string(b);
         }
     }
     return {};
 }
 
-StoredTensor load(const std::filesystem::path& path) { return parse_tensor(read_bytes(path.string())); }
+StoredTensor load(const std::filesystem::path& path) {
+    return parse_tensor(read_bytes(path.string()));
+}
 
 std::string run_set(Ort::Session& session, const std::filesystem::path& set) {
     const auto memory = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
@@ -132,16 +155,20 @@ std::string run_set(Ort::Session& session, const std::filesystem::path& set) {
     }
     std::vector<Ort::Value> inputs;
     for (StoredTensor& t : stored) {
-        inputs.push_back(Ort::Value::CreateTensor(memory, t.bytes.data(), t.bytes.size(), t.dims.data(), t.dims.size(),
+        inputs.push_back(Ort::Value::CreateTensor(memory, t.bytes.data(), t.bytes.size(),
+                                                  t.dims.data(), t.dims.size(),
                                                   static_cast<ONNXTensorElementDataType>(t.type)));
     }
     std::vector<const char*> in, out;
     for (const auto& name : names) in.push_back(name.c_str());
-    for (size_t i = 0; i < session.GetOutputCount(); ++i) output_names.emplace_back(session.GetOutputNameAllocated(i, allocator).get());
+    for (size_t i = 0; i < session.GetOutputCount(); ++i)
+        output_names.emplace_back(session.GetOutputNameAllocated(i, allocator).get());
     for (const auto& name : output_names) out.push_back(name.c_str());
-    const auto results = session.Run(Ort::RunOptions{}, in.data(), inputs.data(), in.size(), out.data(), out.size());
+    const auto results =
+        session.Run(Ort::RunOptions{}, in.data(), inputs.data(), in.size(), out.data(), out.size());
     for (size_t i = 0; i < results.size(); ++i) {
-        const std::string difference = compare(results[i], load(set / ("output_" + std::to_string(i) + ".pb")));
+        const std::string difference =
+            compare(results[i], load(set / ("output_" + std::to_string(i) + ".pb")));
         if (!difference.empty()) return "output " + std::to_string(i) + ": " + difference;
     }
     return {};
@@ -175,8 +202,15 @@ Options parse(int argc, char** argv) {
             (word == "--all" ? o.all : o.fallback) = true;
             continue;
         }
-        std::string* value = word == "--data" ? &o.data : word == "--list" ? &o.list : word == "--ep" ? &o.ep : word == "--device" ? &o.device : nullptr;
-        if (!value || i + 1 == argc) throw std::runtime_error("usage: ort-conformance --data DIR --list FILE --ep LIBRARY [--device SPEC] [--all] [--fallback]");
+        std::string* value = word == "--data"     ? &o.data
+                             : word == "--list"   ? &o.list
+                             : word == "--ep"     ? &o.ep
+                             : word == "--device" ? &o.device
+                                                  : nullptr;
+        if (!value || i + 1 == argc)
+            throw std::runtime_error(
+                "usage: ort-conformance --data DIR --list FILE --ep LIBRARY [--device SPEC] "
+                "[--all] [--fallback]");
         *value = argv[++i];
     }
     return o;
@@ -192,29 +226,34 @@ std::string one_line(std::string text) {
 int run(const Options& options) {
     std::set<std::string> names;
     if (options.all) {
-        for (const auto& entry : std::filesystem::directory_iterator(options.data)) names.insert(entry.path().filename().string());
+        for (const auto& entry : std::filesystem::directory_iterator(options.data))
+            names.insert(entry.path().filename().string());
     } else {
         std::ifstream list(options.list);
         for (std::string line; std::getline(list, line);) {
             if (!line.empty() && line[0] != '#') names.insert(line);
         }
-        if (names.empty()) throw std::runtime_error("the list '" + options.list + "' names no test");
+        if (names.empty())
+            throw std::runtime_error("the list '" + options.list + "' names no test");
     }
-    if (!std::filesystem::is_directory(options.data)) throw std::runtime_error("there are no tests in '" + options.data + "'");
+    if (!std::filesystem::is_directory(options.data))
+        throw std::runtime_error("there are no tests in '" + options.data + "'");
     Engine engine(options);
     std::printf("1..%zu\n", names.size());
     int number = 0, failed = 0;
     for (const std::string& name : names) {
         ++number;
         if (!std::filesystem::exists(std::filesystem::path(options.data) / name)) {
-            std::printf("ok %d - %s # SKIP not in this version of the tests\n", number, name.c_str());
+            std::printf("ok %d - %s # SKIP not in this version of the tests\n", number,
+                        name.c_str());
             continue;
         }
         const Verdict v = run_test(engine, std::filesystem::path(options.data) / name);
         const bool skip = options.all && v.refused;
         const bool ok = v.fault.empty() || skip;
         failed += !ok;
-        std::printf("%s %d - %s%s\n", ok ? "ok" : "not ok", number, name.c_str(), skip ? (" # SKIP " + one_line(v.fault)).c_str() : "");
+        std::printf("%s %d - %s%s\n", ok ? "ok" : "not ok", number, name.c_str(),
+                    skip ? (" # SKIP " + one_line(v.fault)).c_str() : "");
         if (!ok) std::printf("# %s\n", one_line(v.fault).c_str());
         std::fflush(stdout);
     }

@@ -9,12 +9,15 @@
 namespace enpu::conformance {
 namespace {
 
-[[noreturn]] void damaged() { throw std::runtime_error("the tensor is damaged or of a kind that is not read"); }
+[[noreturn]] void damaged() {
+    throw std::runtime_error("the tensor is damaged or of a kind that is not read");
+}
 
 // The wire format: a key (field number, kind), then a value.
 class Reader {
   public:
-    explicit Reader(const std::string& bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+    explicit Reader(const std::string& bytes)
+        : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
     Reader(const char* begin, const char* end) : at_(begin), end_(end) {}
 
     bool done() const { return at_ == end_; }
@@ -62,7 +65,8 @@ void append(std::vector<std::byte>& bytes, const void* data, size_t size) {
 }
 
 // Elements of int32_data, int64_data, float_data, double_data: packed or one by one.
-void read_elements(Reader& reader, unsigned kind, size_t fixed_size, size_t element_bytes, std::vector<std::byte>& to) {
+void read_elements(Reader& reader, unsigned kind, size_t fixed_size, size_t element_bytes,
+                   std::vector<std::byte>& to) {
     auto one = [&](Reader& r) {
         char value[8] = {};
         if (fixed_size) {
@@ -82,11 +86,25 @@ void read_elements(Reader& reader, unsigned kind, size_t fixed_size, size_t elem
 
 size_t type_bytes(int32_t type) {
     switch (type) {
-        case 2: case 3: case 9: return 1;              // u8 i8 bool
-        case 4: case 5: case 10: case 16: return 2;    // u16 i16 f16 bf16
-        case 1: case 6: case 12: return 4;             // f32 i32 u32
-        case 7: case 11: case 13: return 8;            // i64 f64 u64
-        default: return 0;
+        case 2:
+        case 3:
+        case 9:
+            return 1;  // u8 i8 bool
+        case 4:
+        case 5:
+        case 10:
+        case 16:
+            return 2;  // u16 i16 f16 bf16
+        case 1:
+        case 6:
+        case 12:
+            return 4;  // f32 i32 u32
+        case 7:
+        case 11:
+        case 13:
+            return 8;  // i64 f64 u64
+        default:
+            return 0;
     }
 }
 
@@ -124,22 +142,32 @@ StoredTensor parse_tensor(const std::string& bytes) {
                 }
                 break;
             }
-            case 4: read_elements(reader, kind, 4, size, tensor.bytes); break;
-            case 5: case 7: case 11: read_elements(reader, kind, 0, size, tensor.bytes); break;
+            case 4:
+                read_elements(reader, kind, 4, size, tensor.bytes);
+                break;
+            case 5:
+            case 7:
+            case 11:
+                read_elements(reader, kind, 0, size, tensor.bytes);
+                break;
             case 9: {
                 const Reader part = reader.part();
                 append(tensor.bytes, part.begin(), part.size());
                 break;
             }
-            case 10: read_elements(reader, kind, 8, size, tensor.bytes); break;
-            default: reader.skip(kind);
+            case 10:
+                read_elements(reader, kind, 8, size, tensor.bytes);
+                break;
+            default:
+                reader.skip(kind);
         }
     }
     uint64_t count = 1;
     for (int64_t dim : tensor.dims) {
         if (dim < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count)) damaged();
     }
-    if (__builtin_mul_overflow(count, uint64_t{size}, &count) || count != tensor.bytes.size()) damaged();
+    if (__builtin_mul_overflow(count, uint64_t{size}, &count) || count != tensor.bytes.size())
+        damaged();
     return tensor;
 }
 

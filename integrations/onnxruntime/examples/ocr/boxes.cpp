@@ -8,7 +8,9 @@
 namespace enpu::ocr {
 namespace {
 
-float distance(const Point& a, const Point& b) { return std::hypot(a.x - b.x, a.y - b.y); }
+float distance(const Point& a, const Point& b) {
+    return std::hypot(a.x - b.x, a.y - b.y);
+}
 
 float cross(const Point& o, const Point& a, const Point& b) {
     return (a.x - o.x) * (b.y - o.y) - (a.y - o.y) * (b.x - o.x);
@@ -16,8 +18,9 @@ float cross(const Point& o, const Point& a, const Point& b) {
 
 // Convex hull (monotone chain), counter-clockwise in a y-down plane.
 std::vector<Point> convex_hull(std::vector<Point> points) {
-    std::sort(points.begin(), points.end(),
-              [](const Point& a, const Point& b) { return a.x < b.x || (a.x == b.x && a.y < b.y); });
+    std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
+        return a.x < b.x || (a.x == b.x && a.y < b.y);
+    });
     if (points.size() < 3) return points;
     std::vector<Point> hull(2 * points.size());
     size_t k = 0;
@@ -34,9 +37,11 @@ std::vector<Point> convex_hull(std::vector<Point> points) {
     return hull;
 }
 
-// Corners so that the text reads from corner 0 to corner 1: the two leftmost ones are the left side.
+// Corners so that the text reads from corner 0 to corner 1: the two leftmost ones are the left
+// side.
 void order_corners(Box& box) {
-    std::sort(std::begin(box.corner), std::end(box.corner), [](const Point& a, const Point& b) { return a.x < b.x; });
+    std::sort(std::begin(box.corner), std::end(box.corner),
+              [](const Point& a, const Point& b) { return a.x < b.x; });
     Point* c = box.corner;
     if (c[0].y > c[1].y) std::swap(c[0], c[1]);
     if (c[2].y > c[3].y) std::swap(c[2], c[3]);
@@ -67,7 +72,10 @@ Box unclipped(const Box& box, float ratio) {
 class Components {
   public:
     Components(const float* map, int width, int height, float threshold)
-        : map_(map), width_(width), height_(height), marks_(static_cast<size_t>(width) * static_cast<size_t>(height)) {
+        : map_(map),
+          width_(width),
+          height_(height),
+          marks_(static_cast<size_t>(width) * static_cast<size_t>(height)) {
         // Values are not negative, so their bits compare like integers.
         const auto limit = std::bit_cast<int32_t>(threshold);
         const auto* bits = reinterpret_cast<const int32_t*>(map);
@@ -131,11 +139,15 @@ class Components {
 // Lines from top to bottom; boxes of one line from left to right.
 void reading_order(std::vector<Box>& boxes) {
     auto middle = [](const Box& box) { return (box.corner[0].y + box.corner[3].y) / 2; };
-    std::sort(boxes.begin(), boxes.end(), [&](const Box& a, const Box& b) { return middle(a) < middle(b); });
+    std::sort(boxes.begin(), boxes.end(),
+              [&](const Box& a, const Box& b) { return middle(a) < middle(b); });
     for (size_t begin = 0; begin < boxes.size();) {
         size_t end = begin + 1;
-        while (end < boxes.size() && middle(boxes[end]) - middle(boxes[end - 1]) < boxes[end - 1].height() / 2) ++end;
-        std::sort(boxes.begin() + static_cast<std::ptrdiff_t>(begin), boxes.begin() + static_cast<std::ptrdiff_t>(end),
+        while (end < boxes.size() &&
+               middle(boxes[end]) - middle(boxes[end - 1]) < boxes[end - 1].height() / 2)
+            ++end;
+        std::sort(boxes.begin() + static_cast<std::ptrdiff_t>(begin),
+                  boxes.begin() + static_cast<std::ptrdiff_t>(end),
                   [](const Box& a, const Box& b) { return a.corner[0].x < b.corner[0].x; });
         begin = end;
     }
@@ -143,8 +155,12 @@ void reading_order(std::vector<Box>& boxes) {
 
 }  // namespace
 
-float Box::width() const { return distance(corner[0], corner[1]); }
-float Box::height() const { return distance(corner[0], corner[3]); }
+float Box::width() const {
+    return distance(corner[0], corner[1]);
+}
+float Box::height() const {
+    return distance(corner[0], corner[3]);
+}
 
 Box smallest_rectangle(std::vector<Point> points) {
     const std::vector<Point> hull = convex_hull(std::move(points));
@@ -153,7 +169,8 @@ Box smallest_rectangle(std::vector<Point> points) {
     for (size_t i = 0; i < hull.size(); ++i) {
         const Point a = hull[i], b = hull[(i + 1) % hull.size()];
         const float length = distance(a, b);
-        const Point u = length > 0 ? Point{(b.x - a.x) / length, (b.y - a.y) / length} : Point{1, 0};
+        const Point u =
+            length > 0 ? Point{(b.x - a.x) / length, (b.y - a.y) / length} : Point{1, 0};
         float low_u = INFINITY, high_u = -INFINITY, low_v = INFINITY, high_v = -INFINITY;
         for (const Point& p : hull) {
             const float along = p.x * u.x + p.y * u.y, across = p.y * u.x - p.x * u.y;
@@ -165,7 +182,8 @@ Box smallest_rectangle(std::vector<Point> points) {
         const float area = (high_u - low_u) * (high_v - low_v);
         if (area >= best_area) continue;
         best_area = area;
-        const float along[4] = {low_u, high_u, high_u, low_u}, across[4] = {low_v, low_v, high_v, high_v};
+        const float along[4] = {low_u, high_u, high_u, low_u},
+                    across[4] = {low_v, low_v, high_v, high_v};
         for (size_t k = 0; k < 4; ++k) {
             best.corner[k] = {along[k] * u.x - across[k] * u.y, along[k] * u.y + across[k] * u.x};
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From the detection model's probability map to boxes around lines of text (differentiable binarisation).
+// From the detection model's probability map to boxes around lines of text (differentiable
+// binarisation).
 #ifndef ENPU_OCR_BOXES_H
 #define ENPU_OCR_BOXES_H
 
@@ -7,7 +8,8 @@
 
 namespace enpu::ocr {
 
-// A rectangle, turned by any angle: top left, top right, bottom right, bottom left in reading direction.
+// A rectangle, turned by any angle: top left, top right, bottom right, bottom left in reading
+// direction.
 struct Box {
     Point corner[4];
     float score = 0;
@@ -23,7 +25,8 @@ struct BoxOptions {
     size_t max_boxes = 1000;
 };
 
-// `map` is [height, width], values 0 … 1. Boxes are scaled by scale_x, scale_y and come in reading order.
+// `map` is [height, width], values 0 … 1. Boxes are scaled by scale_x, scale_y and come in reading
+// order.
 std::vector<Box> find_boxes(const float* map, int width, int height, float scale_x, float scale_y,
                             const BoxOptions& options);
 

@@ -44,8 +44,8 @@ TEST_CASE("regions become boxes in reading order, grown on all sides") {
 
 TEST_CASE("weak, tiny and absent regions give no box; scales apply") {
     Map map(64, 64);
-    map.fill(5, 5, 25, 12, 0.4f);   // over the pixel threshold, under that of a box
-    map.fill(40, 40, 42, 42, 0.9f); // too small
+    map.fill(5, 5, 25, 12, 0.4f);    // over the pixel threshold, under that of a box
+    map.fill(40, 40, 42, 42, 0.9f);  // too small
     CHECK(map.find().empty());
     map.fill(10, 30, 30, 36, 0.8f);
     const auto boxes = map.find(2, 3);
@@ -59,11 +59,14 @@ TEST_CASE("the smallest rectangle follows the angle of the points") {
     const float angle = 0.3f;
     std::vector<Point> points;
     for (float u : {0.0f, 40.0f})
-        for (float v : {0.0f, 8.0f}) points.push_back({u * std::cos(angle) - v * std::sin(angle), u * std::sin(angle) + v * std::cos(angle)});
+        for (float v : {0.0f, 8.0f})
+            points.push_back({u * std::cos(angle) - v * std::sin(angle),
+                              u * std::sin(angle) + v * std::cos(angle)});
     const Box box = smallest_rectangle(points);
     CHECK(box.width() == Approx(40).epsilon(1e-3));
     CHECK(box.height() == Approx(8).epsilon(1e-3));
-    CHECK(std::atan2(box.corner[1].y - box.corner[0].y, box.corner[1].x - box.corner[0].x) == Approx(angle).epsilon(1e-3));
+    CHECK(std::atan2(box.corner[1].y - box.corner[0].y, box.corner[1].x - box.corner[0].x) ==
+          Approx(angle).epsilon(1e-3));
 }
 
 TEST_CASE("points on one spot or one line make a flat rectangle, no crash") {

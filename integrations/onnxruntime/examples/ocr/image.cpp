@@ -30,7 +30,8 @@ constexpr size_t kMaxFileBytes = size_t{256} << 20;
 }
 
 std::vector<uint8_t> read_file(const std::string& path) {
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                               std::fclose);
     if (!file) refuse(path, "cannot be opened");
     std::vector<uint8_t> bytes;
     std::array<uint8_t, 65536> part;
@@ -53,7 +54,9 @@ const std::array<float, 256>& normalised() {
 }
 
 constexpr int kBits = 16;  // fixed point of coordinates
-int64_t fixed(double value) { return std::llround(value * (1 << kBits)); }
+int64_t fixed(double value) {
+    return std::llround(value * (1 << kBits));
+}
 
 // Position on one axis: the two pixels and the weight (0 … 256) of the second.
 struct Tap {
@@ -73,9 +76,12 @@ Image load_image(const std::string& path) {
     Image image;
     int channels = 0;
     const std::unique_ptr<stbi_uc, void (*)(void*)> rgb(
-        stbi_load_from_memory(bytes.data(), static_cast<int>(bytes.size()), &image.width, &image.height, &channels, 3),
+        stbi_load_from_memory(bytes.data(), static_cast<int>(bytes.size()), &image.width,
+                              &image.height, &channels, 3),
         stbi_image_free);
-    if (!rgb) refuse(path, std::string("is no PNG or JPEG that can be read (") + stbi_failure_reason() + ")");
+    if (!rgb)
+        refuse(path,
+               std::string("is no PNG or JPEG that can be read (") + stbi_failure_reason() + ")");
     const size_t count = static_cast<size_t>(image.width) * static_cast<size_t>(image.height);
     image.pixels.resize(count * 3);
     for (size_t i = 0; i < count; ++i) {
@@ -84,7 +90,8 @@ Image load_image(const std::string& path) {
     return image;
 }
 
-void sample(const Image& image, const Sampling& where, int used, int width, int height, float* out, size_t plane) {
+void sample(const Image& image, const Sampling& where, int used, int width, int height, float* out,
+            size_t plane) {
     const auto& table = normalised();
     const int64_t step_x = fixed(where.across.x), step_y = fixed(where.across.y);
     for (int r = 0; r < height; ++r) {

@@ -15,12 +15,15 @@ namespace enpu::ocr {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: enpu-ocr MODEL_DIR IMAGE… [--device npu|sim|cpu-ep|ort-cpu] [--ep LIBRARY] [--json FILE]\n"
+    "usage: enpu-ocr MODEL_DIR IMAGE… [--device npu|sim|cpu-ep|ort-cpu] [--ep LIBRARY] [--json "
+    "FILE]\n"
     "                                [--report] [--dump DIR] [--repeat N] [--expect FILE]\n"
     "       enpu-ocr MODEL_DIR --check DIR\n"
-    "  --device  where the models run: on the NPU (default), its simulator, the cpu backend of the\n"
+    "  --device  where the models run: on the NPU (default), its simulator, the cpu backend of "
+    "the\n"
     "            provider, or ONNX Runtime's own CPU provider; else a device spec of the runtime\n"
-    "  --ep      the execution provider (default: libenpu-ort-ep.so beside the program or in ../lib)\n"
+    "  --ep      the execution provider (default: libenpu-ort-ep.so beside the program or in "
+    "../lib)\n"
     "  --json    results for machines\n"
     "  --report  prints every node that did not run on the NPU, with the reason\n"
     "  --dump    writes input and output of every run of a model\n"
@@ -40,18 +43,21 @@ struct Arguments {
 Arguments parse(int argc, char** argv) {
     Arguments a;
     std::vector<std::string> plain;
-    const std::map<std::string, std::string*> values = {{"--device", &a.device}, {"--ep", &a.ep}, {"--json", &a.json},
-                                                        {"--dump", &a.dump}, {"--check", &a.check}, {"--expect", &a.expect}};
+    const std::map<std::string, std::string*> values = {
+        {"--device", &a.device}, {"--ep", &a.ep},       {"--json", &a.json},
+        {"--dump", &a.dump},     {"--check", &a.check}, {"--expect", &a.expect}};
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         const auto it = values.find(word);
         const bool repeat = word == "--repeat";
-        if ((it != values.end() || repeat) && i + 1 == argc) throw std::runtime_error(word + " needs a value");
+        if ((it != values.end() || repeat) && i + 1 == argc)
+            throw std::runtime_error(word + " needs a value");
         if (it != values.end()) {
             *it->second = argv[++i];
         } else if (repeat) {
             a.repeat = std::atoi(argv[++i]);
-            if (a.repeat < 1 || a.repeat > 10000) throw std::runtime_error("--repeat takes 1 to 10000");
+            if (a.repeat < 1 || a.repeat > 10000)
+                throw std::runtime_error("--repeat takes 1 to 10000");
         } else if (word == "--report") {
             a.report = true;
         } else if (word.starts_with("--")) {
@@ -63,7 +69,8 @@ Arguments parse(int argc, char** argv) {
     if (plain.empty()) throw std::runtime_error("MODEL_DIR is needed");
     a.models = plain[0];
     a.images.assign(plain.begin() + 1, plain.end());
-    if (a.images.empty() == a.check.empty()) throw std::runtime_error("either IMAGE or --check is needed");
+    if (a.images.empty() == a.check.empty())
+        throw std::runtime_error("either IMAGE or --check is needed");
     if (a.device == "cpu-ep") a.device = "cpu";
     return a;
 }
@@ -72,7 +79,8 @@ std::string find_model(const std::string& dir, const std::string& part) {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(dir, error)) {
         const std::string name = entry.path().filename().string();
-        if (name.find(part) != std::string::npos && entry.path().extension() == ".onnx") return entry.path().string();
+        if (name.find(part) != std::string::npos && entry.path().extension() == ".onnx")
+            return entry.path().string();
     }
     throw std::runtime_error("there is no model '*" + part + "*.onnx' in '" + dir + "'");
 }
@@ -109,21 +117,25 @@ std::string milliseconds(const std::vector<Stage>& stages) {
 }
 
 std::string to_json(const Arguments& a, const Outcome& o) {
-    std::string text = "{\n  \"device\": " + quoted(a.device) + ",\n  \"nodes_total\": " + std::to_string(o.total) +
-                       ",\n  \"nodes_npu\": " + std::to_string(o.npu) + ",\n  \"load_ms\": " + milliseconds(o.load) +
-                       ",\n  \"pictures\": [";
+    std::string text = "{\n  \"device\": " + quoted(a.device) +
+                       ",\n  \"nodes_total\": " + std::to_string(o.total) +
+                       ",\n  \"nodes_npu\": " + std::to_string(o.npu) +
+                       ",\n  \"load_ms\": " + milliseconds(o.load) + ",\n  \"pictures\": [";
     for (size_t p = 0; p < o.pictures.size(); ++p) {
         const Picture& picture = o.pictures[p];
-        text += std::string(p ? "," : "") + "\n    {\"image\": " + quoted(picture.path) + ",\n     \"text\": [";
-        for (size_t i = 0; i < picture.lines.size(); ++i) text += (i ? ", " : "") + quoted(picture.lines[i].text);
+        text += std::string(p ? "," : "") + "\n    {\"image\": " + quoted(picture.path) +
+                ",\n     \"text\": [";
+        for (size_t i = 0; i < picture.lines.size(); ++i)
+            text += (i ? ", " : "") + quoted(picture.lines[i].text);
         text += "],\n     \"ms\": " + milliseconds(picture.stages) + "}";
     }
     text += "],\n  \"models\": {";
     for (size_t i = 0; i < o.models.size(); ++i) {
         const auto& [name, counts] = o.models[i];
-        text += std::string(i ? ",\n    " : "\n    ") + quoted(name) + ": {\"nodes_total\": " + std::to_string(counts.total) +
-                ", \"nodes_npu\": " + std::to_string(counts.npu) + ", \"device_ops\": " + counts.ops +
-                ", \"left_out\": " + counts.left_out + "}";
+        text += std::string(i ? ",\n    " : "\n    ") + quoted(name) +
+                ": {\"nodes_total\": " + std::to_string(counts.total) +
+                ", \"nodes_npu\": " + std::to_string(counts.npu) +
+                ", \"device_ops\": " + counts.ops + ", \"left_out\": " + counts.left_out + "}";
     }
     return text + "}\n}\n";
 }
@@ -136,8 +148,8 @@ void print(const Arguments& a, const Outcome& o) {
     if (a.device != "ort-cpu") {
         std::printf("nodes on the NPU: %ld of %ld\n", o.npu, o.total);
         for (const auto& [name, counts] : o.models) {
-            std::printf("  %s: %ld of %ld; operators counted by the device: %s\n", name.c_str(), counts.npu, counts.total,
-                        counts.ops.c_str());
+            std::printf("  %s: %ld of %ld; operators counted by the device: %s\n", name.c_str(),
+                        counts.npu, counts.total, counts.ops.c_str());
             if (counts.left_out != "[]" && (a.report || counts.left_out.size() < 2000)) {
                 std::printf("  not on the NPU: %s\n", counts.left_out.c_str());
             }
@@ -146,7 +158,8 @@ void print(const Arguments& a, const Outcome& o) {
     for (const Stage& stage : o.load) std::printf("%-18s %9.1f ms\n", stage.name.c_str(), stage.ms);
     for (const Picture& picture : o.pictures) {
         std::printf("%s:\n", std::filesystem::path(picture.path).filename().c_str());
-        for (const Stage& stage : picture.stages) std::printf("  %-18s %9.1f ms\n", stage.name.c_str(), stage.ms);
+        for (const Stage& stage : picture.stages)
+            std::printf("  %-18s %9.1f ms\n", stage.name.c_str(), stage.ms);
     }
 }
 
@@ -154,7 +167,8 @@ void print(const Arguments& a, const Outcome& o) {
 class ReportDir {
   public:
     ReportDir() : path_((std::filesystem::temp_directory_path() / "enpu-ocr-XXXXXX").string()) {
-        if (!mkdtemp(path_.data())) throw std::runtime_error("no folder for reports can be made in " + path_);
+        if (!mkdtemp(path_.data()))
+            throw std::runtime_error("no folder for reports can be made in " + path_);
     }
     ~ReportDir() {
         std::error_code ignored;
@@ -185,19 +199,22 @@ int read_pictures(const Arguments& a) {
     std::vector<Image> images;
     for (const std::string& path : a.images) images.push_back(load_image(path));
     const ReportDir reports;
-    Engine engine({a.device, a.device == "ort-cpu" ? "" : (a.ep.empty() ? find_ep() : a.ep), reports.path()});
+    Engine engine(
+        {a.device, a.device == "ort-cpu" ? "" : (a.ep.empty() ? find_ep() : a.ep), reports.path()});
     Model detection(engine, "detection", find_model(a.models, "_det_"));
     Model recognition(engine, "recognition", find_model(a.models, "_rec_"));
     Pipeline pipeline(detection, recognition, {});
     Outcome outcome;
-    outcome.load = {{"load detection", detection.load_ms()}, {"load recognition", recognition.load_ms()}};
+    outcome.load = {{"load detection", detection.load_ms()},
+                    {"load recognition", recognition.load_ms()}};
     size_t number = 0;
     for (size_t p = 0; p < images.size(); ++p) {
         Picture picture{a.images[p], {}, {}};
         for (int i = 0; i < a.repeat; ++i) {
             pipeline.observer = nullptr;
             if (!a.dump.empty() && i + 1 == a.repeat) {
-                pipeline.observer = [&](const Model& model, const Tensor& input, const Tensor& output) {
+                pipeline.observer = [&](const Model& model, const Tensor& input,
+                                        const Tensor& output) {
                     write_dump(a.dump, number++, model, input, output);
                 };
             }
@@ -216,9 +233,13 @@ int read_pictures(const Arguments& a) {
     if (!a.json.empty()) write_text(a.json, to_json(a, outcome));
     if (a.expect.empty()) return 0;
     const auto missing = unread(a.expect, outcome);
-    for (const std::string& line : missing) std::fprintf(stderr, "enpu-ocr: not read: %s\n", line.c_str());
-    const bool placed = a.device == "ort-cpu" || (outcome.total > 0 && outcome.npu == outcome.total);
-    if (!placed) std::fprintf(stderr, "enpu-ocr: %ld of %ld nodes ran on the NPU\n", outcome.npu, outcome.total);
+    for (const std::string& line : missing)
+        std::fprintf(stderr, "enpu-ocr: not read: %s\n", line.c_str());
+    const bool placed =
+        a.device == "ort-cpu" || (outcome.total > 0 && outcome.npu == outcome.total);
+    if (!placed)
+        std::fprintf(stderr, "enpu-ocr: %ld of %ld nodes ran on the NPU\n", outcome.npu,
+                     outcome.total);
     return missing.empty() && placed ? 0 : 1;
 }
 
@@ -238,7 +259,8 @@ int check_dumps(const Arguments& a) {
     std::printf("max_rel_err %.3e %s %g\n", worst, worst <= kTolerance ? "<=" : ">", kTolerance);
     if (!a.json.empty()) {
         char number[32];
-        std::snprintf(number, sizeof(number), "%.6g", std::min(worst, 1e30));  // JSON has no infinity
+        std::snprintf(number, sizeof(number), "%.6g",
+                      std::min(worst, 1e30));  // JSON has no infinity
         write_text(a.json, std::string("{\"max_rel_err\": ") + number + "}\n");
     }
     return worst <= kTolerance ? 0 : 1;

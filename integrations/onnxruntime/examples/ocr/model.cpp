@@ -24,7 +24,8 @@ double now_ms() {
     return std::chrono::duration<double, std::milli>(now).count();
 }
 
-Engine::Engine(Placement placement) : placement_(std::move(placement)), env_(ORT_LOGGING_LEVEL_ERROR, "enpu-ocr") {
+Engine::Engine(Placement placement)
+    : placement_(std::move(placement)), env_(ORT_LOGGING_LEVEL_ERROR, "enpu-ocr") {
     if (!on_cpu_provider()) env_.RegisterExecutionProviderLibrary(kRegistration, placement_.ep);
 }
 
@@ -63,8 +64,8 @@ Model::Model(Engine& engine, const std::string& name, const std::string& path) :
 Tensor Model::run(const Tensor& input) {
     const auto memory = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
     const Ort::Value value =
-        Ort::Value::CreateTensor<float>(memory, const_cast<float*>(input.data.data()), input.data.size(),
-                                        input.dims.data(), input.dims.size());
+        Ort::Value::CreateTensor<float>(memory, const_cast<float*>(input.data.data()),
+                                        input.data.size(), input.dims.data(), input.dims.size());
     const char *in = input_.c_str(), *out = output_.c_str();
     auto outputs = session_->Run(Ort::RunOptions{}, &in, &value, 1, &out, 1);
     const auto info = outputs[0].GetTensorTypeAndShapeInfo();

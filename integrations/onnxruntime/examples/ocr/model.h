@@ -17,8 +17,8 @@ struct Tensor {
 };
 
 struct Placement {
-    std::string device;    // spec of the execution provider's device, or "ort-cpu"
-    std::string ep;        // path of the provider's library
+    std::string device;      // spec of the execution provider's device, or "ort-cpu"
+    std::string ep;          // path of the provider's library
     std::string report_dir;  // where the provider writes its reports
 };
 

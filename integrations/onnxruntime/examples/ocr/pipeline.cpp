@@ -16,7 +16,9 @@ constexpr int kMinLineWidth = 320;
 constexpr int kMaxLineWidth = 4800;
 constexpr int kWidthStep = 64;  // widths are rounded up, so that few shapes have to be compiled
 
-int multiple_of_32(double size) { return std::max(32, static_cast<int>(std::lround(size / 32)) * 32); }
+int multiple_of_32(double size) {
+    return std::max(32, static_cast<int>(std::lround(size / 32)) * 32);
+}
 
 // A line that stands upright is read turned by 90 degrees.
 Box upright(const Box& box) {
@@ -42,7 +44,8 @@ size_t largest(const float* values, size_t n) {
 }
 
 // Best class of each step; repeats and the blank (class 0) go.
-void decode(const float* scores, size_t steps, size_t classes, const std::vector<std::string>& characters, Line& line) {
+void decode(const float* scores, size_t steps, size_t classes,
+            const std::vector<std::string>& characters, Line& line) {
     size_t previous = 0, count = 0;
     float sum = 0;
     for (size_t t = 0; t < steps; ++t) {
@@ -63,7 +66,8 @@ std::vector<std::string> read_characters(Model& model) {
     std::istringstream text(model.metadata("character"));
     std::vector<std::string> characters = {""};
     for (std::string line; std::getline(text, line);) characters.push_back(line);
-    if (characters.size() < 2) throw std::runtime_error("the recognition model carries no character list");
+    if (characters.size() < 2)
+        throw std::runtime_error("the recognition model carries no character list");
     characters.emplace_back(" ");
     return characters;
 }
@@ -71,7 +75,10 @@ std::vector<std::string> read_characters(Model& model) {
 }  // namespace
 
 Pipeline::Pipeline(Model& detection, Model& recognition, PipelineOptions options)
-    : detection_(detection), recognition_(recognition), options_(options), characters_(read_characters(recognition)) {}
+    : detection_(detection),
+      recognition_(recognition),
+      options_(options),
+      characters_(read_characters(recognition)) {}
 
 template <class F>
 auto Pipeline::timed(const char* name, F&& body) {
@@ -95,26 +102,32 @@ Tensor Pipeline::run(Model& model, const Tensor& input) {
 }
 
 std::vector<Box> Pipeline::detect(const Image& image) {
-    const double short_side = std::min(image.width, image.height), long_side = std::max(image.width, image.height);
+    const double short_side = std::min(image.width, image.height),
+                 long_side = std::max(image.width, image.height);
     double ratio = std::max(1.0, options_.short_side / short_side);
     ratio = std::min(ratio, options_.long_side / long_side);
-    const int width = multiple_of_32(image.width * ratio), height = multiple_of_32(image.height * ratio);
+    const int width = multiple_of_32(image.width * ratio),
+              height = multiple_of_32(image.height * ratio);
     const float scale_x = static_cast<float>(image.width) / static_cast<float>(width);
     const float scale_y = static_cast<float>(image.height) / static_cast<float>(height);
     const Tensor input = timed("detection input", [&] {
         const size_t plane = static_cast<size_t>(width) * static_cast<size_t>(height);
         Tensor tensor{{1, 3, height, width}, std::vector<float>(3 * plane)};
-        sample(image, {{0, 0}, {scale_x, 0}, {0, scale_y}}, width, width, height, tensor.data.data(), plane);
+        sample(image, {{0, 0}, {scale_x, 0}, {0, scale_y}}, width, width, height,
+               tensor.data.data(), plane);
         return tensor;
     });
     const Tensor map = timed("detection", [&] { return run(detection_, input); });
     if (map.dims != std::vector<int64_t>{1, 1, height, width}) {
         throw std::runtime_error("the detection model gives a map of another size than its input");
     }
-    return timed("boxes", [&] { return find_boxes(map.data.data(), width, height, scale_x, scale_y, options_.boxes); });
+    return timed("boxes", [&] {
+        return find_boxes(map.data.data(), width, height, scale_x, scale_y, options_.boxes);
+    });
 }
 
-void Pipeline::recognise(const Image& image, std::vector<Line>& lines, const std::vector<size_t>& batch) {
+void Pipeline::recognise(const Image& image, std::vector<Line>& lines,
+                         const std::vector<size_t>& batch) {
     int width = kMinLineWidth;
     for (size_t i : batch) width = std::max(width, line_width(lines[i].box));
     width = (width + kWidthStep - 1) / kWidthStep * kWidthStep;
@@ -130,7 +143,8 @@ void Pipeline::recognise(const Image& image, std::vector<Line>& lines, const std
             const Sampling where = {c[0],
                                     {(c[1].x - c[0].x) / w, (c[1].y - c[0].y) / w},
                                     {(c[3].x - c[0].x) / h, (c[3].y - c[0].y) / h}};
-            sample(image, where, used, width, kLineHeight, tensor.data.data() + n * 3 * plane, plane);
+            sample(image, where, used, width, kLineHeight, tensor.data.data() + n * 3 * plane,
+                   plane);
         }
         return tensor;
     });
@@ -140,9 +154,11 @@ void Pipeline::recognise(const Image& image, std::vector<Line>& lines, const std
         throw std::runtime_error("the recognition model's output does not fit its character list");
     }
     timed("decoding", [&] {
-        const auto steps = static_cast<size_t>(scores.dims[1]), classes = static_cast<size_t>(scores.dims[2]);
+        const auto steps = static_cast<size_t>(scores.dims[1]),
+                   classes = static_cast<size_t>(scores.dims[2]);
         for (size_t n = 0; n < batch.size(); ++n) {
-            decode(scores.data.data() + n * steps * classes, steps, classes, characters_, lines[batch[n]]);
+            decode(scores.data.data() + n * steps * classes, steps, classes, characters_,
+                   lines[batch[n]]);
         }
         return 0;
     });
@@ -155,13 +171,18 @@ std::vector<Line> Pipeline::read(const Image& image) {
     // Lines of similar length share a batch, so that little is computed on padding.
     std::vector<size_t> order(lines.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return line_width(lines[a].box) < line_width(lines[b].box); });
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return line_width(lines[a].box) < line_width(lines[b].box);
+    });
     for (size_t at = 0; at < order.size(); at += options_.batch) {
         const size_t end = std::min(at + options_.batch, order.size());
-        recognise(image, lines, {order.begin() + static_cast<std::ptrdiff_t>(at), order.begin() + static_cast<std::ptrdiff_t>(end)});
+        recognise(image, lines,
+                  {order.begin() + static_cast<std::ptrdiff_t>(at),
+                   order.begin() + static_cast<std::ptrdiff_t>(end)});
     }
-    std::erase_if(lines, [&](const Line& line) { return line.text.empty() || line.confidence < options_.confidence; });
+    std::erase_if(lines, [&](const Line& line) {
+        return line.text.empty() || line.confidence < options_.confidence;
+    });
     return lines;
 }
 

@@ -22,9 +22,9 @@ struct Stage {
 };
 
 struct PipelineOptions {
-    int short_side = 320;   // pictures are scaled up until their shorter side has this many pixels
-    int long_side = 960;    // and down until the longer one has at most this many
-    size_t batch = 4;       // lines recognised at once
+    int short_side = 320;  // pictures are scaled up until their shorter side has this many pixels
+    int long_side = 960;   // and down until the longer one has at most this many
+    size_t batch = 4;      // lines recognised at once
     float confidence = 0.5f;
     BoxOptions boxes;
 };

@@ -19,7 +19,8 @@ void write_tensor(std::ostream& out, const Tensor& t) {
     const uint64_t rank = t.dims.size();
     out.write(reinterpret_cast<const char*>(&rank), sizeof(rank));
     out.write(reinterpret_cast<const char*>(t.dims.data()), static_cast<std::streamsize>(rank * 8));
-    out.write(reinterpret_cast<const char*>(t.data.data()), static_cast<std::streamsize>(t.data.size() * 4));
+    out.write(reinterpret_cast<const char*>(t.data.data()),
+              static_cast<std::streamsize>(t.data.size() * 4));
 }
 
 Tensor read_tensor(std::istream& in, const std::string& path) {
@@ -28,13 +29,17 @@ Tensor read_tensor(std::istream& in, const std::string& path) {
     if (!in.read(reinterpret_cast<char*>(&rank), sizeof(rank)) || rank > 8) damaged();
     Tensor t;
     t.dims.resize(rank);
-    if (!in.read(reinterpret_cast<char*>(t.dims.data()), static_cast<std::streamsize>(rank * 8))) damaged();
+    if (!in.read(reinterpret_cast<char*>(t.dims.data()), static_cast<std::streamsize>(rank * 8)))
+        damaged();
     uint64_t count = 1;
     for (int64_t dim : t.dims) {
-        if (dim < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) || count > kMaxElements) damaged();
+        if (dim < 0 || __builtin_mul_overflow(count, static_cast<uint64_t>(dim), &count) ||
+            count > kMaxElements)
+            damaged();
     }
     t.data.resize(count);
-    if (!in.read(reinterpret_cast<char*>(t.data.data()), static_cast<std::streamsize>(count * 4))) damaged();
+    if (!in.read(reinterpret_cast<char*>(t.data.data()), static_cast<std::streamsize>(count * 4)))
+        damaged();
     return t;
 }
 
@@ -52,7 +57,8 @@ std::string field(const std::string& json, const std::string& key) {
     if (at == std::string::npos) throw std::runtime_error("a report lacks '" + key + "'");
     const size_t begin = at + key.size() + 4;
     const char open = json[begin];
-    if (open != '[' && open != '{') return json.substr(begin, json.find_first_of(",}\n", begin) - begin);
+    if (open != '[' && open != '{')
+        return json.substr(begin, json.find_first_of(",}\n", begin) - begin);
     int depth = 0;
     bool text = false;
     for (size_t i = begin; i < json.size(); ++i) {
@@ -71,7 +77,8 @@ std::string field(const std::string& json, const std::string& key) {
 
 }  // namespace
 
-void write_dump(const std::string& dir, size_t number, const Model& model, const Tensor& input, const Tensor& output) {
+void write_dump(const std::string& dir, size_t number, const Model& model, const Tensor& input,
+                const Tensor& output) {
     std::filesystem::create_directories(dir);
     const std::string path = dir + "/" + std::to_string(number) + "-" + model.name() + ".run";
     std::ofstream out(path, std::ios::binary);
@@ -86,7 +93,8 @@ std::vector<Dump> read_dumps(const std::string& dir) {
     std::vector<std::pair<long, std::filesystem::path>> files;
     for (const auto& entry : std::filesystem::directory_iterator(dir)) {
         if (entry.path().extension() == ".run") {
-            files.emplace_back(std::strtol(entry.path().filename().c_str(), nullptr, 10), entry.path());
+            files.emplace_back(std::strtol(entry.path().filename().c_str(), nullptr, 10),
+                               entry.path());
         }
     }
     std::sort(files.begin(), files.end());
@@ -122,8 +130,8 @@ double relative_error(const Tensor& result, const Tensor& reference) {
 
 NodeCounts read_report(const std::string& path) {
     const std::string json = read_text(path);
-    return {std::stol(field(json, "nodes_total")), std::stol(field(json, "nodes_npu")), field(json, "left_out"),
-            field(json, "ops_all_runs")};
+    return {std::stol(field(json, "nodes_total")), std::stol(field(json, "nodes_npu")),
+            field(json, "left_out"), field(json, "ops_all_runs")};
 }
 
 std::string quoted(const std::string& text) {

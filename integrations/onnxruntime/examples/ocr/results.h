@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a run leaves behind: a JSON file, and dumps that another provider's results are compared with.
+// What a run leaves behind: a JSON file, and dumps that another provider's results are compared
+// with.
 #ifndef ENPU_OCR_RESULTS_H
 #define ENPU_OCR_RESULTS_H
 
@@ -8,7 +9,8 @@
 namespace enpu::ocr {
 
 // One run of a model as a file DIR/NUMBER-NAME.run: both tensors.
-void write_dump(const std::string& dir, size_t number, const Model& model, const Tensor& input, const Tensor& output);
+void write_dump(const std::string& dir, size_t number, const Model& model, const Tensor& input,
+                const Tensor& output);
 struct Dump {
     std::string model;
     Tensor input, output;
