@@ -54,8 +54,8 @@ void Engine::main() {
     device_.host.thread_leave();
 }
 
-void Engine::rest(Lock& lock, uint64_t deadline_ns) {
-    resting_ = true;
+void Engine::rest(Lock& lock, uint64_t deadline_ns, bool counts) {
+    resting_ = counts;
     device_.rested.notify_all();
     if (deadline_ns == kNever) {
         wake_.wait(lock);
@@ -126,6 +126,7 @@ Engine::Verdict Engine::boundary(bool packet_start) {
     if (!packet_start) job.half_way = true;
     if (may_hold && device_.faults.armed() && !hung)
         hung = device_.faults.fire(ENPU_FAULT_KIND_ENGINE_HANG, index_);
+    bool slowed = false;
     for (;;) {
         if (discard) return Verdict::kLeave;
         if (device_.stopped && may_hold) {
@@ -143,24 +144,28 @@ Engine::Verdict Engine::boundary(bool packet_start) {
             if (!held) return Verdict::kLeave;
             continue;
         }
-        break;
+        // Much may have happened in its sleep.
+        if (slowed || !slow_down(lock, may_hold)) break;
+        slowed = true;
     }
-    slow_down(lock);
     ++progress;
     tlb_seen = device_.tlb_seq;
     device_.counters.add(as_id_, ENPU_COUNTER_TILES, 1);
     return Verdict::kGo;
 }
 
-void Engine::slow_down(Lock& lock) {
+// True when it slept. A tile that must go on through a stop is under way meanwhile: nobody may take
+// the engine for resting.
+bool Engine::slow_down(Lock& lock, bool may_hold) {
     uint64_t ns = 0;
     if (!device_.faults.armed() || !device_.faults.fire(ENPU_FAULT_KIND_ENGINE_SLOW, index_, &ns))
-        return;
+        return false;
     ns = std::min(ns ? ns : kDefaultSlowNs, kMaxSleepNs);
-    if (device_.config.sync) return;
+    if (device_.config.sync) return false;
     const uint64_t end = device_.host.now() + ns;
     while (device_.host.now() < end && !discard && !reset_requested && !device_.stopped)
-        rest(lock, end);
+        rest(lock, end, may_hold);
+    return true;
 }
 
 void Engine::request_reset() {

@@ -94,11 +94,12 @@ class Engine final : ops::Progress {
 
     // engine.cpp: thread, boundaries.
     void main();
-    void rest(Lock& lock, uint64_t deadline_ns);
+    // Sleeps until it is woken or the device clock reaches the deadline. `counts`: as resting.
+    void rest(Lock& lock, uint64_t deadline_ns, bool counts = true);
     uint64_t next_deadline() const;
     Verdict boundary(bool packet_start);
     bool hold(Lock& lock);
-    void slow_down(Lock& lock);
+    bool slow_down(Lock& lock, bool may_hold);
     void end_reset(Lock& lock);
 
     // serve.cpp: queues and the beginning and end of jobs.

@@ -279,9 +279,10 @@ TEST_CASE("A machine saved inside an operator ends it right in another one") {
     std::vector<std::byte> state(enpu_model_save(rig.model, nullptr, 0));
     enpu_model_save(rig.model, state.data(), state.size());
     LongOperator next(in_place);
+    enpu_model_reset(next.model);
+    enpu_model_stop(next.model);
     next.ram.restore(rig.ram);
     std::memcpy(next.local.get(), rig.local.get(), rig.options.local_bytes);
-    enpu_model_stop(next.model);
     char error[128];
     REQUIRE(enpu_model_load(next.model, state.data(), state.size(), error, sizeof(error)) == 0);
     enpu_model_start(next.model);

@@ -186,12 +186,13 @@ TEST_CASE("Resets again and again while queues are busy") {
     Options options;
     options.cores = 2;
     Rig rig(options);
-    const uint64_t from = rig.buffer(1 << 20), to = rig.buffer(1 << 20);
+    const uint64_t from = rig.buffer(1 << 20);
+    const uint64_t to[] = {rig.buffer(1 << 20), rig.buffer(1 << 20), rig.buffer(1 << 20)};
     for (int round = 0; round < 50; ++round) {
         rig.set_up();
         for (uint32_t i = 0; i < 3; ++i) {
             auto queue = rig.queue(i, i);
-            rig.push(queue, Commands().copy(to, from, 1 << 20).fill(to, 1 << 20, 1, 1));
+            rig.push(queue, Commands().copy(to[i], from, 1 << 20).fill(to[i], 1 << 20, 1, 1));
         }
         if (round % 3 == 0)
             enpu_model_reset(rig.model);
@@ -276,10 +277,11 @@ TEST_CASE("A device can go away in the middle of its work") {
         Rig rig(options);
         rig.set_up();
         const uint64_t from = rig.buffer(1 << 20), to = rig.buffer(1 << 20);
+        const uint64_t other = rig.buffer(1 << 20);
         auto one = rig.queue(0, 0), two = rig.queue(1, 2), three = rig.queue(2, 1);
         rig.inject(ENPU_FAULT_KIND_ENGINE_HANG, 1);
         rig.push(three, Commands().nop());
         rig.push(one, Commands().copy(to, from, 1 << 20).wait(from, 1));
-        rig.push(two, Commands().copy(to, from, 1 << 20));
+        rig.push(two, Commands().copy(other, from, 1 << 20));
     }
 }
