@@ -95,9 +95,9 @@ auto Pipeline::timed(const char* name, F&& body) {
     return result;
 }
 
-Tensor Pipeline::run(Model& model, const Tensor& input) {
-    Tensor output = model.run(input);
-    if (observer) observer(model, input, output);
+Tensor Pipeline::run(const char* stage, Model& model, const Tensor& input) {
+    Tensor output = timed(stage, [&] { return model.run(input); });
+    if (observer) observer(model, input, output);  // not part of the stage's time
     return output;
 }
 
@@ -117,7 +117,7 @@ std::vector<Box> Pipeline::detect(const Image& image) {
                tensor.data.data(), plane);
         return tensor;
     });
-    const Tensor map = timed("detection", [&] { return run(detection_, input); });
+    const Tensor map = run("detection", detection_, input);
     if (map.dims != std::vector<int64_t>{1, 1, height, width}) {
         throw std::runtime_error("the detection model gives a map of another size than its input");
     }
@@ -148,7 +148,7 @@ void Pipeline::recognise(const Image& image, std::vector<Line>& lines,
         }
         return tensor;
     });
-    const Tensor scores = timed("recognition", [&] { return run(recognition_, input); });
+    const Tensor scores = run("recognition", recognition_, input);
     if (scores.dims.size() != 3 || scores.dims[0] != static_cast<int64_t>(batch.size()) ||
         scores.dims[2] != static_cast<int64_t>(characters_.size())) {
         throw std::runtime_error("the recognition model's output does not fit its character list");

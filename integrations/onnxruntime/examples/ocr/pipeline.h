@@ -40,7 +40,7 @@ class Pipeline {
     const std::vector<Stage>& stages() const { return stages_; }
 
   private:
-    Tensor run(Model& model, const Tensor& input);
+    Tensor run(const char* stage, Model& model, const Tensor& input);
     std::vector<Box> detect(const Image& image);
     void recognise(const Image& image, std::vector<Line>& lines, const std::vector<size_t>& batch);
     template <class F>
