@@ -12,8 +12,10 @@
 #include "enpu_local.h"
 #include "enpu_vm.h"
 
-/* More would overflow page counts of the helpers long before memory ends. */
-#define ENPU_BO_MAX_BYTES	BIT_ULL(40)
+/* Larger ones could never be mapped. */
+#define ENPU_BO_MAX_BYTES	(ENPU_VA_END - ENPU_VA_START)
+/* The shmem helper keeps an array of pages, of at most INT_MAX bytes. */
+#define ENPU_HOST_MAX_BYTES	BIT_ULL(39)
 
 static void enpu_bo_free(struct drm_gem_object *obj)
 {
@@ -55,9 +57,12 @@ struct drm_gem_object *enpu_gem_create_object(struct drm_device *drm, size_t siz
 
 static struct enpu_bo *enpu_host_create(struct enpu_device *edev, u64 size)
 {
-	struct drm_gem_shmem_object *shmem = drm_gem_shmem_create(&edev->drm, size);
+	struct drm_gem_shmem_object *shmem;
 	struct enpu_bo *bo;
 
+	if (size > ENPU_HOST_MAX_BYTES || size >> PAGE_SHIFT > totalram_pages())
+		return ERR_PTR(-ENOMEM);
+	shmem = drm_gem_shmem_create(&edev->drm, size);
 	if (IS_ERR(shmem))
 		return ERR_CAST(shmem);
 	bo = to_enpu_bo(&shmem->base);

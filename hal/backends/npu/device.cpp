@@ -141,8 +141,7 @@ uint32_t counters(enpu_hal_device* device, enpu_hal_counters* out, enpu_hal_stat
     const enpu_hal_header header = out->header;
     std::memset(out, 0, sizeof(*out));
     out->header = header;
-    for (uint32_t op = 0; op < ENPU_OPS; ++op)
-        out->ops[op] = words[opcode_of(op)];
+    for (uint32_t op = 0; op < ENPU_OPS; ++op) out->ops[op] = words[opcode_of(op)];
     out->jobs = words[ENPU_COUNTER_JOBS];
     out->jobs_failed = words[ENPU_COUNTER_JOBS_FAILED];
     // Words are indexed by opcode from OPCODE0 = 0 on.

@@ -180,7 +180,8 @@ struct drm_enpu_memory_info {
  * @flags: DRM_ENPU_BO_*
  * @handle: out: GEM handle
  *
- * -ENOMEM, -ENOSPC (local memory full: nothing is evicted), -EINVAL.
+ * -ENOMEM, -ENOSPC (local memory full: nothing is evicted), -EINVAL (also for a size that no VA
+ * range can hold).
  */
 struct drm_enpu_bo_create {
 	__u64 size;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The operator families: one function an opcode, one file a family. ops::run dispatches to them by opcode.
+// The operator families: one function an opcode, one file a family. ops::run dispatches to them by
+// opcode.
 #pragma once
 
 #include <span>

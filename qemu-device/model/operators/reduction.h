@@ -120,7 +120,8 @@ Outcome reduce(Progress& progress, const View& x, const View& y, uint32_t axes, 
 // mask: one number an output.
 View scratch_view(const View& x, uint32_t axes, float* data);
 int64_t kept_count(const View& x, uint32_t axes);
-// Most outputs for which scratch is had (128 MiB an array): more is OUT_OF_MEMORY, so that a guest cannot take the memory of its host.
+// Most outputs for which scratch is had (128 MiB an array): more is OUT_OF_MEMORY, so that a guest
+// cannot take the memory of its host.
 constexpr int64_t kMaxScratchOutputs = int64_t{1} << 25;
 
 }  // namespace enpu::ops

@@ -69,6 +69,9 @@ TEST_CASE("BO_CREATE refuses what makes no sense") {
     CHECK(device.bo_create(0, DRM_ENPU_BO_HOST, &handle) == -EINVAL);
     CHECK(device.bo_create(~0ull, DRM_ENPU_BO_HOST, &handle) == -EINVAL);
     CHECK(device.bo_create(~0ull - kPage, DRM_ENPU_BO_LOCAL, &handle) == -EINVAL);
+    // What could be mapped but is not there is a matter of memory, not of the argument.
+    CHECK(device.bo_create(1ull << 45, DRM_ENPU_BO_LOCAL, &handle) == -ENOSPC);
+    CHECK(device.bo_create(1ull << 45, DRM_ENPU_BO_HOST, &handle) == -ENOMEM);
     CHECK(device.bo_create(kPage, 0, &handle) == -EINVAL);
     CHECK(device.bo_create(kPage, DRM_ENPU_BO_PRIVATE, &handle) == -EINVAL);
     CHECK(device.bo_create(kPage, DRM_ENPU_BO_HOST | DRM_ENPU_BO_LOCAL, &handle) == -EINVAL);

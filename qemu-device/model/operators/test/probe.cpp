@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The operators behind one C function, for the Python tests: checks a packet by the rules and runs it on host memory.
+// The operators behind one C function, for the Python tests: checks a packet by the rules and runs
+// it on host memory.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -10,7 +11,7 @@
 namespace {
 
 class Runner : public enpu::ops::Progress {
-public:
+  public:
     Runner(unsigned threads, int64_t tiles) : threads_(threads), tiles_(tiles) {}
     bool proceed() override { return tiles_ < 0 || tiles_-- > 0; }
     void detail(unsigned operand, int64_t value) override {
@@ -23,7 +24,7 @@ public:
         detail[1] = value_;
     }
 
-private:
+  private:
     unsigned threads_;
     int64_t tiles_;
     int64_t operand_ = -1;
@@ -34,8 +35,9 @@ private:
 
 extern "C" {
 
-// Runs the packet; data[i] is the element with all indices 0 of operand i, null for one that is left out. `tiles` is how often proceed() says
-// yes (-1: always). Gives the enpu::ops::Outcome, with operand and value in detail[2], or -1 with a sentence in message when the rules refuse.
+// Runs the packet; data[i] is the element with all indices 0 of operand i, null for one that is
+// left out. `tiles` is how often proceed() says yes (-1: always). Gives the enpu::ops::Outcome,
+// with operand and value in detail[2], or -1 with a sentence in message when the rules refuse.
 __attribute__((visibility("default"))) int enpu_probe_run(const void* packet, size_t bytes,
                                                           void* const* data, unsigned operands,
                                                           unsigned threads, int64_t tiles,
