@@ -5,8 +5,8 @@
  *
  * Threads: every function may be called from any thread unless it says otherwise; the host
  * callbacks are made from the model's own threads, and from the caller's in sync mode. No C++
- * exception crosses this interface. No function waits for a job: the longest wait is one tile, and
- * only reset, stop and destroy wait at all.
+ * exception crosses this interface. No function waits for a job: only reset, stop and
+ * destroy wait, reset and destroy for one tile at most.
  */
 #ifndef ENPU_MODEL_H
 #define ENPU_MODEL_H
@@ -106,7 +106,8 @@ void enpu_model_doorbell(struct enpu_model* model, uint32_t queue);
 void enpu_model_reset(struct enpu_model* model);
 
 /* The machine stops (VM stop, before a save) and goes on. stop returns when every engine rests at a
- * packet or tile boundary; a hung engine counts as resting. Registers can be read and written while
+ * packet or tile boundary (an operator that writes over its own input is let to its end); a hung
+ * engine counts as resting. Registers can be read and written while
  * stopped; jobs do not advance. Calls do not nest. */
 void enpu_model_stop(struct enpu_model* model);
 void enpu_model_start(struct enpu_model* model);
