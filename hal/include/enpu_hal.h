@@ -122,8 +122,7 @@ struct enpu_hal_host {
     void (*log)(void* context, uint32_t level, const char* message);
 };
 
-/* ------------------------------------------------------------------------------------------------------------------
- * capabilities */
+/* ---- capabilities ---------------------------------------------------------------------------- */
 
 enum enpu_hal_caps {
     ENPU_HAL_CAP_GRAPH = 1u << 0,       /* plugin.graph */
@@ -165,8 +164,7 @@ struct enpu_hal_device_info {
     uint32_t threads;          /* host threads that compute, 0 on real hardware */
 };
 
-/* ------------------------------------------------------------------------------------------------------------------------
- * memory */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 enum enpu_hal_memory {
     ENPU_HAL_MEMORY_LOCAL = 0, /* next to the engines; where operands belong */
@@ -193,8 +191,7 @@ struct enpu_hal_buffer_info {
     uint32_t reserved;
 };
 
-/* --------------------------------------------------------------------------------------------------------------------------
- * work */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 /* A place in a buffer. */
 struct enpu_hal_place {
@@ -306,8 +303,7 @@ struct enpu_hal_queue_desc {
     uint64_t timeout_ns; /* work without progress for so long has hung; 0: the backend's choice */
 };
 
-/* ------------------------------------------------------------------------------------------------------------------------
- * tables */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 struct enpu_hal_driver_table {
     struct enpu_hal_header header;

@@ -60,8 +60,7 @@ typedef struct rt_graph_impl* rt_graph;
 typedef struct rt_graph_exec_impl* rt_graph_exec;
 typedef struct rt_status_impl* rt_status;
 
-/* --------------------------------------------------------------------------------------------------------------------
- * status, time */
+/* ---- status, time ---------------------------------------------------------------------------- */
 
 #define RT_OK ((rt_status)0)
 
@@ -103,8 +102,7 @@ RT_API uint64_t rt_now_ns(void);             /* CLOCK_MONOTONIC */
 RT_API uint64_t rt_deadline_ms(uint64_t ms); /* now + ms, saturating */
 RT_API uint64_t rt_deadline_ns(uint64_t ns);
 
-/* -------------------------------------------------------------------------------------------------------------------------
- * devices */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 typedef struct rt_device_info {
     uint32_t struct_size;  /* set by the caller to sizeof(rt_device_info) */
@@ -161,8 +159,7 @@ typedef struct rt_counters {
 /* Counters of this opening of the device. */
 RT_API rt_status rt_device_get_counters(rt_device device, rt_counters* counters);
 
-/* -------------------------------------------------------------------------------------------------------------------------
- * streams */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 typedef struct rt_stream_options {
     uint32_t struct_size;
@@ -190,8 +187,7 @@ RT_API rt_status rt_stream_wait_event(rt_stream stream, rt_event event);
  * rt_stream_destroy. */
 RT_API rt_status rt_stream_reset(rt_stream stream);
 
-/* --------------------------------------------------------------------------------------------------------------------------
- * events */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 enum rt_event_flags { RT_EVENT_DEFAULT = 0, RT_EVENT_TIMING = 1u << 0 };
 
@@ -206,8 +202,7 @@ RT_API rt_status rt_event_wait(rt_event event, uint64_t deadline_ns); /* blocks 
  * otherwise. */
 RT_API rt_status rt_event_elapsed_ns(rt_event start, rt_event end, int64_t* ns);
 
-/* --------------------------------------------------------------------------------------------------------------------------
- * memory */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Device memory from the pool, 256-byte aligned, contents unspecified; usable by work enqueued on
  * `stream` from now on, by other streams after an event. RT_RESOURCE_EXHAUSTED when the device is
@@ -244,8 +239,7 @@ RT_API rt_status rt_pool_get_stats(rt_device device, rt_pool_stats* stats);
  */
 RT_API rt_status rt_pool_trim(rt_device device, uint64_t keep_bytes);
 
-/* --------------------------------------------------------------------------------------------------------------------------
- * copies */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 /* h2d and d2h: when the host side is pinned the call is asynchronous; when it is pageable it has
  * finished with the host pointer on return (and d2h blocks, at most the stream's timeout). The
@@ -270,8 +264,7 @@ RT_API rt_status rt_memcpy_2d(rt_stream stream, void* dst, size_t dst_pitch, con
 RT_API rt_status rt_fill(rt_stream stream, void* device_dst, uint64_t pattern,
                          uint32_t pattern_bytes, size_t bytes);
 
-/* -------------------------------------------------------------------------------------------------------------------------
- * tensors */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 /* Makes *desc a dense row-major tensor (last dim fastest). rank up to ENPU_OP_MAX_RANK, dims at
  * least 1. */
@@ -295,8 +288,7 @@ RT_API void* rt_tensor_data(rt_tensor tensor);
 RT_API uint64_t rt_tensor_bytes(rt_tensor tensor);
 RT_API const struct enpu_op_tensor* rt_tensor_desc(rt_tensor tensor);
 
-/* -------------------------------------------------------------------------------------------------------------------------
- * kernels */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 /* An operand of a kernel. Left out: all zero. */
 typedef struct rt_operand {
@@ -333,8 +325,7 @@ RT_API rt_status rt_kernel_launch(rt_stream stream, rt_kernel kernel, const rt_l
 RT_API rt_status rt_packed_size(rt_device device, const struct enpu_op_tensor* weights,
                                 const struct enpu_op_pack_params* params, uint64_t* bytes);
 
-/* --------------------------------------------------------------------------------------------------------------------------
- * graphs */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 typedef uint32_t rt_node; /* index in its graph, from 0 */
 

@@ -4,14 +4,23 @@
  * (/dev/accel/accelN) and the simulator in the process ("sim"), which runs the same packets through
  * the same rings and MMU.
  *
- *     struct enpu_device *device;         enpu_device_open(NULL, &device, &error);
- *     struct enpu_buffer *a, *b;          enpu_buffer_create(device, bytes, ENPU_BUFFER_LOCAL, &a,
- * &error); … struct enpu_context *context;       enpu_context_create(device, NULL, &context,
- * &error); struct enpu_timeline *timeline;     enpu_timeline_create(device, 0, &timeline, &error);
- *     struct enpu_builder *builder;       enpu_builder_create(device, ENPU_ENGINE_KIND_COPY,
- * &builder, &error); enpu_build_copy(builder, a, 0, b, 0, bytes, &error); struct enpu_command
- * *command;       enpu_builder_finish(builder, &command, &error); enpu_submit(context, engine,
- * command, NULL, 0, &(struct enpu_point){timeline, 1}, 1, 0, NULL, &error);
+ *     struct enpu_device *device;
+ *     struct enpu_buffer *a, *b;
+ *     struct enpu_context *context;
+ *     struct enpu_timeline *timeline;
+ *     struct enpu_builder *builder;
+ *     struct enpu_command *command;
+ *
+ *     enpu_device_open(NULL, &device, &error);
+ *     enpu_buffer_create(device, bytes, ENPU_BUFFER_LOCAL, &a, &error);
+ *     enpu_buffer_create(device, bytes, ENPU_BUFFER_HOST, &b, &error);
+ *     enpu_context_create(device, NULL, &context, &error);
+ *     enpu_timeline_create(device, 0, &timeline, &error);
+ *     enpu_builder_create(device, ENPU_ENGINE_KIND_COPY, &builder, &error);
+ *     enpu_build_copy(builder, a, 0, b, 0, bytes, &error);
+ *     enpu_builder_finish(builder, &command, &error);
+ *     enpu_submit(context, engine, command, NULL, 0, &(struct enpu_point){timeline, 1}, 1, 0, NULL,
+ *                 &error);
  *     enpu_context_wait(context, timeline, 1, enpu_deadline_after(1000000000), &error);
  *
  * Conventions, unless a function says otherwise:
@@ -76,8 +85,7 @@ struct enpu_error {
     char message[508]; /* one sentence, always terminated */
 };
 
-/* -------------------------------------------------------------------------------------------------------------------------
- * devices */
+/* ---- devices --------------------------------------------------------------------------------- */
 struct enpu_device;
 
 struct enpu_device_entry {
@@ -94,11 +102,13 @@ int enpu_enumerate(struct enpu_device_entry* entries, size_t capacity, struct en
 /*
  * Opens a device; each open device is an address space of its own.
  *   "/dev/accel/accelN"    a node of the kernel driver; anything else behind it is -ENODEV with the
- * name that was found "npu"                  the first such node "sim" or "sim:options" a new
- * simulator; options are comma-separated: cores=2 threads=1 copy-engines=2 local-mem=256M (suffix
- * K, M, G) ram=1G (host memory it can allocate; nothing is reserved up front)
- * fault-injection=on|off NULL or ""             the environment variable ENPU_DEVICE, else as
- * "npu". Never falls back to the simulator by itself.
+ *                          name that was found
+ *   "npu"                  the first such node
+ *   "sim", "sim:options"   a new simulator; options are comma-separated: cores=2 threads=1
+ *                          copy-engines=2 local-mem=256M (suffix K, M, G) ram=1G (host memory it
+ *                          can allocate; nothing is reserved up front) fault-injection=on|off
+ *   NULL or ""             the environment variable ENPU_DEVICE, else as "npu"
+ * Never falls back to the simulator by itself.
  */
 int enpu_device_open(const char* spec, struct enpu_device** device, struct enpu_error* error);
 struct enpu_device* enpu_device_retain(struct enpu_device* device);
@@ -156,15 +166,13 @@ int enpu_device_inject_fault(struct enpu_device* device, uint32_t kind, uint32_t
                              uint32_t after, uint32_t times, uint64_t argument,
                              struct enpu_error* error);
 
-/* -------------------------------------------------------------------------------------------------------------------------
- * buffers */
+/* ---- buffers --------------------------------------------------------------------------------- */
 struct enpu_buffer;
 
 /* Placement: exactly one. */
 #define ENPU_BUFFER_HOST (1u << 0) /* host memory, cached */
-#define ENPU_BUFFER_LOCAL                                                                          \
-    (1u << 1) /* device memory, contiguous; the CPU sees it write-combined: write in order, do not \
-                 read in loops */
+/* Device memory, contiguous. The CPU sees it write-combined: write in order, do not read in loops. */
+#define ENPU_BUFFER_LOCAL (1u << 1)
 /* Options. */
 #define ENPU_BUFFER_SHARED (1u << 2)    /* can be exported */
 #define ENPU_BUFFER_READ_ONLY (1u << 3) /* the device only reads it */
