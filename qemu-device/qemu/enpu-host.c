@@ -34,43 +34,6 @@ static int enpu_dma_write(void *opaque, uint64_t addr, const void *buf,
            ? 0 : -1;
 }
 
-static void enpu_dma_unmap(void *opaque, void *ptr, uint64_t len, bool write,
-                           uint64_t written)
-{
-    EnpuState *s = opaque;
-
-    address_space_unmap(pci_get_address_space(PCI_DEVICE(s)), ptr, len, write,
-                        written);
-}
-
-static void *enpu_dma_map(void *opaque, uint64_t addr, uint64_t *len,
-                          bool write)
-{
-    EnpuState *s = opaque;
-    hwaddr plen = *len;
-    ram_addr_t offset;
-    void *ptr;
-
-    ptr = address_space_map(pci_get_address_space(PCI_DEVICE(s)), addr, &plen,
-                            write, enpu_dma_attrs);
-    if (!ptr) {
-        return NULL;
-    }
-    *len = plen;
-
-    /*
-     * What is not RAM is given a bounce buffer whose write-back ignores our
-     * attributes and would reach MMIO: give it back unwritten.
-     */
-    WITH_RCU_READ_LOCK_GUARD() {
-        if (memory_region_from_host(ptr, &offset)) {
-            return ptr;
-        }
-    }
-    enpu_dma_unmap(opaque, ptr, plen, write, 0);
-    return NULL;
-}
-
 static uint64_t enpu_clock_ns(void *opaque)
 {
     return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
@@ -133,8 +96,6 @@ bool enpu_host_init(EnpuState *s, Error **errp)
         .opaque = s,
         .dma_read = enpu_dma_read,
         .dma_write = enpu_dma_write,
-        .dma_map = enpu_dma_map,
-        .dma_unmap = enpu_dma_unmap,
         .raise_irq = enpu_irq_raise,
         .clock_ns = enpu_clock_ns,
         .thread_enter = enpu_thread_enter,

@@ -36,11 +36,6 @@ struct enpu_model_host {
      * model. */
     int (*dma_read)(void* opaque, uint64_t address, void* buffer, uint64_t bytes);
     int (*dma_write)(void* opaque, uint64_t address, const void* buffer, uint64_t bytes);
-    /* Optional (NULL: the model copies). Gives a host pointer to RAM at a bus address; *bytes is
-     * what is wanted on entry and what is contiguous there on return. NULL when it is not plain
-     * RAM. Held for one tile at most; unmap tells how much was written. */
-    void* (*dma_map)(void* opaque, uint64_t address, uint64_t* bytes, bool write);
-    void (*dma_unmap)(void* opaque, void* pointer, uint64_t bytes, bool write, uint64_t written);
     /* Sends the MSI-X message of a vector. Must not block and must not call the model. */
     void (*raise_irq)(void* opaque, uint32_t vector);
     /* Device clock in ns, monotonic. */

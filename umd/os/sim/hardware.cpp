@@ -76,10 +76,6 @@ enpu_model_host Hardware::host() {
     host.dma_write = [](void* self, uint64_t address, const void* buffer, uint64_t bytes) {
         return static_cast<Hardware*>(self)->memory_->write(address, buffer, bytes);
     };
-    host.dma_map = [](void* self, uint64_t address, uint64_t* bytes, bool) -> void* {
-        return static_cast<Hardware*>(self)->memory_->find(address, bytes);
-    };
-    host.dma_unmap = [](void*, void*, uint64_t, bool, uint64_t) {};
     host.raise_irq = [](void* self, uint32_t vector) {
         static_cast<Hardware*>(self)->interrupt_(vector);
     };
