@@ -16,12 +16,12 @@ from .stage import Stage, module_path, stage
 DEVICE = "enpu,cores=2,threads=1,local-mem=512M"
 MODELS = paths.CACHE / "wheels" / "rapidocr-onnxruntime" / "rapidocr_onnxruntime" / "models"
 SAMPLES = [paths.CACHE / "wheels" / "scikit-image" / "skimage" / "data" / "page.png",
-           paths.ROOT / "integrations" / "onnxruntime" / "examples" / "ocr" / "pictures" / "notice.jpg"]
+           paths.CACHE / "wheels" / "ocrmypdf" / "tests" / "resources" / "typewriter.png"]
 RUN_S = 600
 
 
 def pictures(names):
-    chosen = [pathlib.Path(n) for n in names] or [p for p in SAMPLES if p.exists()]
+    chosen = [pathlib.Path(n) for n in names] or SAMPLES
     for path in chosen:
         if not path.is_file():
             raise GuestError(f"there is no picture '{path}'")
