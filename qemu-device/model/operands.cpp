@@ -48,10 +48,11 @@ class Runs {
                 start_ += step * (int64_t{tensor.dims[i]} - 1);
                 step = -step;
             }
-            axes_[rank_++] = {step, tensor.dims[i]};
+            // Sorted by insertion: there are at most eight.
+            unsigned at = rank_++;
+            for (; at > 0 && axes_[at - 1].step > step; --at) axes_[at] = axes_[at - 1];
+            axes_[at] = {step, tensor.dims[i]};
         }
-        std::sort(axes_.begin(), axes_.begin() + rank_,
-                  [](const Axis& a, const Axis& b) { return a.step < b.step; });
         unsigned inner = 0;
         while (inner < rank_ && axes_[inner].step == static_cast<int64_t>(run_))
             run_ *= axes_[inner++].count;
