@@ -3,8 +3,10 @@
 import json
 import shutil
 import statistics
+import struct
 import subprocess
 import time
+import zlib
 
 from . import paths
 from .cli import ENVIRONMENT
@@ -23,8 +25,13 @@ THREADS = 1
 
 def picture(folder):
     """A plain picture: the model computes the same whatever it shows, and no text means that nothing else runs."""
-    path = folder / "plain.ppm"
-    path.write_bytes(b"P6\n%d %d\n255\n" % (SIDE, SIDE) + bytes(range(128, 192)) * (SIDE * SIDE * 3 // 64))
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    row = b"\0" + bytes(range(128, 192)) * (SIDE * 3 // 64)
+    path = folder / "plain.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)) +
+                     chunk(b"IDAT", zlib.compress(row * SIDE)) + chunk(b"IEND", b""))
     return path
 
 
