@@ -7,6 +7,10 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 add_compile_options(-Wall -Wextra -Werror)
+# What these say depends on how far a compiler inlines the standard library, and each version is wrong in other places: shown, not fatal.
+foreach(_flow array-bounds stringop-overflow stringop-overread maybe-uninitialized)
+  add_compile_options(-Wno-error=${_flow})
+endforeach()
 
 set(ENPU_SANITIZE "" CACHE STRING "address,undefined or thread: build everything with these sanitizers")
 if(ENPU_SANITIZE)
