@@ -286,16 +286,20 @@ def emit_tables(hw):
     return "\n".join(out) + "\n"
 
 
-def register_row(hw, reg):
+def place_of(hw, reg):
+    """(offset of the first, stride, count)"""
     block = block_of(hw, reg)
+    offset = block["base"] + reg["offset"]
     if block["count"] > 1:
-        stride, count = block["stride"], block["count"]
-    else:
-        count = reg.get("count", 1)
-        stride = reg["width"] // 8
+        return offset, block["stride"], block["count"]
+    return offset, reg["width"] // 8, reg.get("count", 1)
+
+
+def register_row(hw, reg):
+    offset, stride, count = place_of(hw, reg)
     fields = f"enpu_fields_{reg['name'].lower()}" if reg.get("fields") else "0"
     has_reset = int("reset" in reg or reg["access"] == "rw")
-    return (f'    {{"{reg["name"]}", 0x{block["base"] + reg["offset"]:x}, 0x{stride:x}, {count}, '
+    return (f'    {{"{reg["name"]}", 0x{offset:x}, 0x{stride:x}, {count}, '
             f'{reg["width"] // 8}, ENPU_{reg["access"].upper()}, {int(reg.get("volatile", False))}, '
             f'0x{reg.get("reset", 0):x}ull, {has_reset}, {fields}}},')
 
@@ -310,6 +314,26 @@ def opcode_row(packet, code):
     size = 128 + 96 * len(operands) if operands else packet.get("size", 16)
     return (f'    {{"{packet["name"]}", 1, {int(bool(operands))}, {len(operands)}, {size}, {params}, '
             f"0x{dtypes:x}, {{{infos}}}}}, /* {code} */")
+
+
+# ------------------------------------------------------------------ enpu_hw_registers.h
+REGISTERS_PROLOGUE = """\
+/* SPDX-License-Identifier: {licence} */
+/* Generated from qemu-device/hw/enpu.toml by generate.py; edit that file.
+ * R(NAME, offset, stride, count, bytes, access) for each register, for code that has no room for names. */
+#ifndef ENPU_HW_REGISTERS_H
+#define ENPU_HW_REGISTERS_H
+
+#define ENPU_REGISTER_LIST(R) \\
+"""
+
+
+def emit_register_list(hw):
+    rows = []
+    for reg in hw["reg"]:
+        offset, stride, count = place_of(hw, reg)
+        rows.append(f'\tR({reg["name"]}, 0x{offset:x}, 0x{stride:x}, {count}, {reg["width"] // 8}, {reg["access"].upper()})')
+    return REGISTERS_PROLOGUE.format(licence=HW_LICENCE) + " \\\n".join(rows) + "\n\n#endif\n"
 
 
 # ------------------------------------------------------------------ tables of docs/hardware.md
@@ -417,6 +441,7 @@ def main():
     hw = load()
     doc = ROOT / "docs" / "hardware.md"
     files = {HERE / "include" / "enpu_hw.h": emit_header(hw), HERE / "include" / "enpu_hw_tables.h": emit_tables(hw),
+             HERE / "include" / "enpu_hw_registers.h": emit_register_list(hw),
              doc: fill_doc(doc.read_text(), doc_tables(hw))}
     stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv[1:]:
