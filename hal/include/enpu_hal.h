@@ -4,14 +4,18 @@
  * object that exports one function, enpu_hal_query, and links nothing of ours: what it needs from
  * the process it gets in the host table.
  *
- * Versions. Every structure starts with struct enpu_hal_header. Another ENPU_HAL_ABI_MAJOR is
- * refused; within one, structures only grow at the end and `size` says how much the other side
- * knows, so that a reader takes what lies past it as 0. `next` chains optional extension
- * structures; one of unknown type is ignored.
+ * Versions. Every table and every structure that is passed by pointer starts with struct
+ * enpu_hal_header. Another ENPU_HAL_ABI_MAJOR is refused; within one, structures only grow at the
+ * end and `size` says how much the other side knows: a reader takes what lies past it as 0, a
+ * writer leaves it alone. A structure of another `type`, or smaller than ABI 1.0 made it, is
+ * INVALID_ARGUMENT. `next` chains optional extension structures; one of unknown type is ignored.
+ * The small values inside them that have no header (points, places, commands, operands, the
+ * status) never change. hal/abi/layout.txt lists every offset; the lint lane holds it.
  *
  * Capabilities. enpu_hal_caps tell which optional parts exist; the loader refuses a backend whose
  * bits and slots disagree and names the slot. What a backend lacks is emulated once, above this
- * table. All slots without a comment "optional" are required.
+ * table (hal/emulation): COPY_2D, FILL, HOST_CALL, WAIT_EARLY and GRAPH; the rest stays away. All
+ * slots without a comment "optional" are required.
  *
  * Threads. Any function may be called from any thread, for the same object too, unless its comment
  * says otherwise. Destroying an object while another call uses it is the caller's fault. Functions
@@ -35,7 +39,7 @@ extern "C" {
 #endif
 
 #define ENPU_HAL_ABI_MAJOR 1u
-#define ENPU_HAL_ABI_MINOR 0u
+#define ENPU_HAL_ABI_MINOR 1u
 #define ENPU_HAL_QUERY_NAME "enpu_hal_query"
 
 /* Values of enpu_hal_header.type. */
@@ -135,7 +139,10 @@ enum enpu_hal_caps {
     ENPU_HAL_CAP_SHARE = 1u << 7,       /* memory.export_fd and memory.import_fd */
     ENPU_HAL_CAP_FENCE_SHARE = 1u << 8, /* fence.export_fd and fence.import_fd */
     ENPU_HAL_CAP_WAIT_EARLY = 1u << 9,  /* a submission may wait for a point that nobody has
-                                           submitted or  signalled yet; others refuse it */
+                                           submitted or signalled yet; others refuse it */
+    /* since 1.1 */
+    ENPU_HAL_CAP_FILL = 1u << 10,     /* ENPU_HAL_COMMAND_FILL */
+    ENPU_HAL_CAP_PRIORITY = 1u << 11, /* enpu_hal_queue_desc.priority makes a difference */
 };
 
 enum enpu_hal_device_class {
@@ -160,9 +167,18 @@ struct enpu_hal_device_info {
     uint64_t buffer_alignment; /* offsets of tensors and copies must be multiples of it, at most 64;
                                   1 for any */
     uint64_t clock_hz;         /* of timestamps */
-    uint32_t max_commands;     /* in one submission; graphs take more */
+    uint32_t max_commands;     /* in one submission, at least 16; graphs take more */
     uint32_t threads;          /* host threads that compute, 0 on real hardware */
+    /* since 1.1 */
+    uint32_t
+        max_points;  /* waits, and signals, of one submission; points of one wait. At least 16 */
+    uint32_t dtypes; /* bit n: some kernel takes enum enpu_op_dtype n */
+    uint64_t max_alignment; /* largest enpu_hal_buffer_desc.alignment, at least 4096 */
 };
+
+/* What ABI 1.0 knew of a structure that has grown since. */
+#define ENPU_HAL_DEVICE_INFO_BYTES_1_0 offsetof(struct enpu_hal_device_info, max_points)
+#define ENPU_HAL_COUNTERS_BYTES_1_0 offsetof(struct enpu_hal_counters, live_buffers)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -172,19 +188,24 @@ enum enpu_hal_memory {
         1, /* pinned host memory the engines reach; always has a host pointer, coherent */
 };
 
+/* Values of enpu_hal_buffer_desc.flags; others are INVALID_ARGUMENT. */
+enum enpu_hal_buffer_flags {
+    ENPU_HAL_BUFFER_SHARED = 1u << 0, /* can be exported (CAP_SHARE, else UNSUPPORTED) */
+};
+
 struct enpu_hal_buffer_desc {
     struct enpu_hal_header header;
     uint64_t bytes;     /* at least 1 */
     uint64_t alignment; /* of address, a power of two; 0: the backend's choice, at least 64 */
     uint32_t memory;    /* enum enpu_hal_memory */
-    uint32_t flags;     /* 0 */
+    uint32_t flags;     /* enum enpu_hal_buffer_flags */
 };
 
 struct enpu_hal_buffer_info {
     struct enpu_hal_header header;
     uint64_t bytes;   /* at least what was asked for */
     uint64_t address; /* names the buffer on its device: ranges of live buffers do not overlap.
-                         Where host is not NULL and the memory is     HOST or shared it may be the
+                         Where host is not NULL and the memory is HOST or shared it may be the
                          host pointer */
     void* host;       /* host pointer, or NULL. Stays valid until free */
     uint32_t memory;  /* enum enpu_hal_memory */
@@ -299,7 +320,8 @@ enum enpu_hal_engine {
 struct enpu_hal_queue_desc {
     struct enpu_hal_header header;
     uint32_t engine;     /* enum enpu_hal_engine */
-    int32_t priority;    /* -1 low, 0 normal, 1 high; a hint */
+    int32_t priority;    /* -1 low, 0 normal, 1 high, others INVALID_ARGUMENT; a hint: see
+                            CAP_PRIORITY */
     uint64_t timeout_ns; /* work without progress for so long has hung; 0: the backend's choice */
 };
 
@@ -346,7 +368,10 @@ struct enpu_hal_memory_table {
      */
     uint32_t (*wrap)(struct enpu_hal_device* device, void* host, uint64_t bytes,
                      struct enpu_hal_buffer** buffer, struct enpu_hal_status* status);
-    /* Optional (CAP_SHARE): a dma-buf that the caller closes; import takes its own reference. */
+    /* Optional (CAP_SHARE): a descriptor of the memory (a dma-buf; on host memory a memfd),
+     * close-on-exec, that the caller closes. INVALID_ARGUMENT for a buffer without SHARED. import
+     * takes its own reference and gives a buffer over the same bytes; it cannot be exported again.
+     */
     uint32_t (*export_fd)(struct enpu_hal_buffer* buffer, int* fd, struct enpu_hal_status* status);
     uint32_t (*import_fd)(struct enpu_hal_device* device, int fd, struct enpu_hal_buffer** buffer,
                           struct enpu_hal_status* status);
@@ -428,7 +453,7 @@ struct enpu_hal_graph_table {
                        struct enpu_hal_status* status);
 };
 
-/* Counted by the device itself for this opening of it, since open. */
+/* Counted by the device itself for this opening of it, since open; live ones by the backend. */
 struct enpu_hal_counters {
     struct enpu_hal_header header;
     uint64_t ops[64]; /* kernels run, by enum enpu_op */
@@ -440,6 +465,11 @@ struct enpu_hal_counters {
     uint64_t busy_copy_ns;
     uint64_t work; /* multiply-accumulates, or elements written */
     uint64_t faults;
+    /* since 1.1: objects of this opening that exist now; all 0 before close, or they have leaked */
+    uint64_t live_buffers;
+    uint64_t live_queues;
+    uint64_t live_fences;
+    uint64_t live_graphs;
 };
 
 /* Optional (CAP_PROFILE). */

@@ -58,8 +58,8 @@ TEST_CASE("loader: capability bits and slots must agree") {
     CHECK(contains(check_plugin(&plugin), "plugin.graph is set, but capability bit"));
 
     plugin = cpu();
-    plugin.caps |= ENPU_HAL_CAP_SHARE;
-    CHECK(contains(check_plugin(&plugin), "memory.export_fd is null, but capability bit"));
+    plugin.caps |= ENPU_HAL_CAP_FENCE_SHARE;
+    CHECK(contains(check_plugin(&plugin), "fence.export_fd is null, but capability bit"));
 
     plugin = cpu();
     enpu_hal_memory_table memory = *cpu().memory;

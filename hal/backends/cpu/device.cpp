@@ -9,6 +9,7 @@
 #include <string_view>
 #include <thread>
 
+#include "arguments.h"
 #include "packet.h"
 #include "record.h"
 #include "rules.h"
@@ -22,10 +23,10 @@ uint32_t default_threads() {
     return count == 0 ? 1 : count;
 }
 
-void fill_info(const std::string& spec, uint32_t threads, enpu_hal_device_info& info) {
-    const enpu_hal_header header = info.header;
-    std::memset(&info, 0, sizeof(info));
-    info.header = header;
+uint32_t give_info(const std::string& spec, uint32_t threads, enpu_hal_device_info* out,
+                   enpu_hal_status* status) {
+    if (uint32_t code = check_device_info(out, status)) return code;
+    enpu_hal_device_info info{};
     std::snprintf(info.spec, sizeof(info.spec), "%s", spec.c_str());
     std::snprintf(info.name, sizeof(info.name), "host CPU, %u threads", threads);
     std::snprintf(info.driver, sizeof(info.driver), "enpu operators");
@@ -38,19 +39,16 @@ void fill_info(const std::string& spec, uint32_t threads, enpu_hal_device_info& 
     info.clock_hz = 1'000'000'000;
     info.max_commands = kMaxCommands;
     info.threads = threads;
-}
-
-uint32_t check_info(const enpu_hal_device_info* info, enpu_hal_status* status) {
-    if (!info || info->header.size < sizeof(*info))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "info: structure is null or too small");
+    info.max_points = kMaxPoints;
+    info.dtypes = (1u << ENPU_OP_DTYPES) - 2;  // all but NONE
+    info.max_alignment = kMaxAlignment;
+    give(out, info);
     return ENPU_HAL_OK;
 }
 
 uint32_t enumerate(uint32_t index, enpu_hal_device_info* info, enpu_hal_status* status) {
-    if (uint32_t code = check_info(info, status)) return code;
     if (index != 0) return fail(status, ENPU_HAL_NOT_FOUND, "cpu: there is one device");
-    fill_info("cpu", default_threads(), *info);
-    return ENPU_HAL_OK;
+    return give_info("cpu", default_threads(), info, status);
 }
 
 uint32_t accepts(const char* spec) {
@@ -87,9 +85,7 @@ void close(enpu_hal_device* device) {
 }
 
 uint32_t info(enpu_hal_device* device, enpu_hal_device_info* out, enpu_hal_status* status) {
-    if (uint32_t code = check_info(out, status)) return code;
-    fill_info(device->spec, device->threads, *out);
-    return ENPU_HAL_OK;
+    return give_info(device->spec, device->threads, out, status);
 }
 
 uint32_t check(enpu_hal_device*, enpu_hal_status*) {
@@ -97,20 +93,22 @@ uint32_t check(enpu_hal_device*, enpu_hal_status*) {
 }
 
 uint32_t counters(enpu_hal_device* device, enpu_hal_counters* out, enpu_hal_status* status) {
-    if (!out || out->header.size < sizeof(*out))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "counters: structure is null or too small");
-    const enpu_hal_header header = out->header;
-    std::memset(out, 0, sizeof(*out));
-    out->header = header;
+    if (uint32_t code = check_counters(out, status)) return code;
+    enpu_hal_counters now{};
     const auto& from = device->counters;
-    for (uint32_t op = 0; op < ENPU_OPS; ++op) out->ops[op] = from.ops[op].load();
-    out->jobs = from.jobs.load();
-    out->jobs_failed = from.jobs_failed.load();
-    out->copies = from.copies.load();
-    out->copy_bytes = from.copy_bytes.load();
-    out->busy_compute_ns = from.busy_compute_ns.load();
-    out->busy_copy_ns = from.busy_copy_ns.load();
-    out->work = from.work.load();
+    for (uint32_t op = 0; op < ENPU_OPS; ++op) now.ops[op] = from.ops[op].load();
+    now.jobs = from.jobs.load();
+    now.jobs_failed = from.jobs_failed.load();
+    now.copies = from.copies.load();
+    now.copy_bytes = from.copy_bytes.load();
+    now.busy_compute_ns = from.busy_compute_ns.load();
+    now.busy_copy_ns = from.busy_copy_ns.load();
+    now.work = from.work.load();
+    now.live_buffers = from.buffers.load();
+    now.live_queues = from.queues.load();
+    now.live_fences = from.fences.load();
+    now.live_graphs = from.graphs.load();
+    give(out, now);
     return ENPU_HAL_OK;
 }
 
@@ -121,6 +119,7 @@ uint32_t clock(enpu_hal_device*, uint64_t* device_ticks, uint64_t* host_ns, enpu
 
 uint32_t supported(enpu_hal_device*, const enpu_hal_dispatch* dispatch, enpu_hal_status* status) {
     PacketStorage storage;
+    if (uint32_t code = check_dispatch_structure(dispatch, status)) return code;
     if (uint32_t code = translate(*dispatch, storage, status)) return code;
     // Far from each other, so that no rule about overlap is broken.
     for (uint32_t i = 0; i < dispatch->operand_count; ++i)
@@ -158,7 +157,7 @@ extern "C" __attribute__((visibility("default"))) const enpu_hal_plugin* enpu_ha
     const enpu_hal_host* host, enpu_hal_status* status) {
     using namespace enpu::hal;
     static const enpu_hal_plugin kPlugin = {
-        cpu::table_header(sizeof(enpu_hal_plugin), ENPU_HAL_TYPE_PLUGIN),
+        table_header(sizeof(enpu_hal_plugin), ENPU_HAL_TYPE_PLUGIN),
         ENPU_HAL_ABI_MAJOR,
         ENPU_HAL_ABI_MINOR,
         "cpu",

@@ -11,6 +11,7 @@
 
 #include "enpu_hal.h"
 #include "enpu_hw.h"
+#include "structure.h"
 
 struct enpu_hal_device {
     std::string spec;
@@ -26,6 +27,7 @@ struct enpu_hal_device {
         std::atomic<uint64_t> ops[ENPU_OPS]{};
         std::atomic<uint64_t> jobs{0}, jobs_failed{0}, copies{0}, copy_bytes{0};
         std::atomic<uint64_t> busy_compute_ns{0}, busy_copy_ns{0}, work{0};
+        std::atomic<uint64_t> buffers{0}, queues{0}, fences{0}, graphs{0};  // that exist now
     } counters;
 
     // Wakes the sleepers after something they look at has changed.
@@ -41,11 +43,20 @@ struct enpu_hal_buffer {
     uint64_t bytes = 0;
     uint32_t memory = ENPU_HAL_MEMORY_LOCAL;
     bool owned = true;
+    int shared = -1;  // the memfd of SHARED memory
+    bool imported = false;
+
+    explicit enpu_hal_buffer(enpu_hal_device* owner);
+    ~enpu_hal_buffer();
+    enpu_hal_buffer(const enpu_hal_buffer&) = delete;
 };
 
 struct enpu_hal_fence {
     explicit enpu_hal_fence(enpu_hal_device* owner, uint64_t initial)
-        : device(owner), value(initial) {}
+        : device(owner), value(initial) {
+        ++device->counters.fences;
+    }
+    ~enpu_hal_fence() { --device->counters.fences; }
 
     enpu_hal_device* device;
     std::atomic<uint64_t> value;
@@ -88,11 +99,10 @@ extern const enpu_hal_profile_table kProfile;
 
 constexpr uint32_t kCaps = ENPU_HAL_CAP_GRAPH | ENPU_HAL_CAP_PROFILE | ENPU_HAL_CAP_COPY_2D |
                            ENPU_HAL_CAP_HOST_CALL | ENPU_HAL_CAP_TIMESTAMP |
-                           ENPU_HAL_CAP_MAP_LOCAL | ENPU_HAL_CAP_USERPTR | ENPU_HAL_CAP_WAIT_EARLY;
+                           ENPU_HAL_CAP_MAP_LOCAL | ENPU_HAL_CAP_USERPTR | ENPU_HAL_CAP_SHARE |
+                           ENPU_HAL_CAP_WAIT_EARLY | ENPU_HAL_CAP_FILL;
 constexpr uint32_t kMaxCommands = 256;
-
-constexpr enpu_hal_header table_header(size_t size, enpu_hal_type type) {
-    return {static_cast<uint32_t>(size), static_cast<uint32_t>(type), nullptr};
-}
+constexpr uint32_t kMaxPoints = 64;
+constexpr uint64_t kMaxAlignment = 1u << 30;
 
 }  // namespace enpu::hal::cpu

@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 
+#include "arguments.h"
 #include "status.h"
 
 using enpu::hal::code_name;
@@ -27,7 +28,9 @@ enpu_hal_queue::enpu_hal_queue(enpu_hal_device* owner, const enpu_hal_queue_desc
     : device(owner),
       engine(desc.engine),
       timeout_ns_(desc.timeout_ns ? desc.timeout_ns : kDefaultTimeoutNs),
-      worker_([this] { loop(); }) {}
+      worker_([this] { loop(); }) {
+    ++device->counters.queues;
+}
 
 enpu_hal_queue::~enpu_hal_queue() {
     stop_.store(true);
@@ -37,6 +40,7 @@ enpu_hal_queue::~enpu_hal_queue() {
     }
     device->notify();
     worker_.join();
+    --device->counters.queues;
 }
 
 // ----------------------------------------------------------------------------------------
@@ -44,15 +48,10 @@ enpu_hal_queue::~enpu_hal_queue() {
 
 uint32_t enpu_hal_queue::check(const enpu_hal_submission& submission, const enpu_hal_graph* graph,
                                enpu_hal_status* status) const {
-    if (submission.header.size < sizeof(submission))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "submit: structure is too small");
-    const uint64_t slots =
-        uint64_t{submission.wait_count} + submission.signal_count + submission.command_count + 3;
-    if (slots > kSlots / 2)
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT,
-                    "submit: %llu waits, signals and commands are more than %llu",
-                    static_cast<unsigned long long>(slots - 3),
-                    static_cast<unsigned long long>(kSlots / 2 - 3));
+    static_assert(enpu::hal::cpu::kMaxCommands + 2 * enpu::hal::cpu::kMaxPoints + 3 <= kSlots / 2);
+    if (uint32_t code = enpu::hal::check_submission(&submission, enpu::hal::cpu::kMaxCommands,
+                                                    enpu::hal::cpu::kMaxPoints, status))
+        return code;
     if (graph && (submission.command_count != 0 || graph->device != device))
         return fail(status, ENPU_HAL_INVALID_ARGUMENT,
                     "launch: takes no commands, and a graph of the queue's device");
@@ -236,8 +235,7 @@ namespace {
 
 uint32_t queue_create(enpu_hal_device* device, const enpu_hal_queue_desc* desc,
                       enpu_hal_queue** queue, enpu_hal_status* status) {
-    if (!desc || desc->header.size < sizeof(*desc) || desc->engine > ENPU_HAL_ENGINE_COPY)
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "queue: engine is unknown");
+    if (uint32_t code = check_queue_desc(desc, 1, status)) return code;
     try {
         *queue = new enpu_hal_queue(device, *desc);
     } catch (const std::exception& error) {
@@ -252,20 +250,23 @@ void queue_destroy(enpu_hal_queue* queue) {
 
 uint32_t queue_submit(enpu_hal_queue* queue, const enpu_hal_submission* submission,
                       uint64_t deadline_ns, enpu_hal_status* status) {
+    if (!submission) return check_submission(submission, kMaxCommands, kMaxPoints, status);
     return queue->submit(*submission, nullptr, deadline_ns, status);
 }
 
 uint32_t graph_create(enpu_hal_device* device, const enpu_hal_command* commands, uint32_t count,
                       enpu_hal_graph** graph, enpu_hal_status* status) {
-    if (count == 0) return fail(status, ENPU_HAL_INVALID_ARGUMENT, "graph: has no commands");
+    if (count == 0 || !commands)
+        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "graph: has no commands");
     try {
-        auto made = std::make_unique<enpu_hal_graph>();
-        made->device = device;
+        auto made = std::make_unique<enpu_hal_graph>(device);
         made->records.resize(count);
         for (uint32_t i = 0; i < count; ++i) {
-            if (commands[i].kind == ENPU_HAL_COMMAND_HOST_CALL)
-                return fail(status, ENPU_HAL_INVALID_ARGUMENT, "graph: no host calls");
-            if (uint32_t code = resolve(commands[i], made->records[i], status)) {
+            const uint32_t code =
+                commands[i].kind == ENPU_HAL_COMMAND_HOST_CALL
+                    ? fail(status, ENPU_HAL_INVALID_ARGUMENT, "graph: no host calls")
+                    : resolve(commands[i], made->records[i], status);
+            if (code != ENPU_HAL_OK) {
                 if (status) status->op_id = i + 1;
                 return code;
             }
@@ -301,6 +302,7 @@ uint32_t graph_update(enpu_hal_graph* graph, uint32_t index, const enpu_hal_comm
 uint32_t graph_launch(enpu_hal_queue* queue, enpu_hal_graph* graph,
                       const enpu_hal_submission* submission, uint64_t deadline_ns,
                       enpu_hal_status* status) {
+    if (!submission) return check_submission(submission, kMaxCommands, kMaxPoints, status);
     return queue->submit(*submission, graph, deadline_ns, status);
 }
 

@@ -13,7 +13,10 @@
 #include "record.h"
 
 struct enpu_hal_graph {
-    enpu_hal_device* device = nullptr;
+    explicit enpu_hal_graph(enpu_hal_device* owner) : device(owner) { ++device->counters.graphs; }
+    ~enpu_hal_graph() { --device->counters.graphs; }
+
+    enpu_hal_device* const device;
     std::vector<enpu::hal::cpu::Record> records;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "arguments.h"
 #include "op_table.h"
 #include "operators/operator.h"
 #include "rules.h"
@@ -101,8 +102,7 @@ uint32_t place_operand(const OpInfo& info, uint32_t index, const enpu_hal_operan
 
 uint32_t resolve_dispatch(const enpu_hal_dispatch* dispatch, PacketStorage& out,
                           enpu_hal_status* status) {
-    if (!dispatch || dispatch->header.size < sizeof(*dispatch))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "dispatch: null or too small");
+    if (uint32_t code = check_dispatch_structure(dispatch, status)) return code;
     if (uint32_t code = translate(*dispatch, out, status)) return code;
     const OpInfo& info = *find_op(dispatch->op);
     for (uint32_t i = 0; i < info.operands; ++i) {

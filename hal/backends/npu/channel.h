@@ -16,6 +16,8 @@ struct enpu_hal_graph;
 
 namespace enpu::hal::npu {
 
+constexpr uint32_t kMaxPoints = 64;
+
 class Channel {
   public:
     Channel() = default;
@@ -36,7 +38,6 @@ class Channel {
   private:
     static constexpr uint64_t kRingBytes = 1u << 20;
     static constexpr uint64_t kRecords = 4096;
-    static constexpr uint32_t kMaxPoints = 128;
 
     // A job in flight, or one that has ended and was not needed since.
     struct Record {
@@ -49,7 +50,7 @@ class Channel {
     };
     struct Points {
         enpu_point waits[kMaxPoints];
-        enpu_point signals[kMaxPoints];
+        enpu_point signals[kMaxPoints + 1];  // and the channel's own
         uint32_t wait_count = 0, signal_count = 0;
     };
 

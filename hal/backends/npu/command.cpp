@@ -3,6 +3,7 @@
 #include <cstring>
 #include <exception>
 
+#include "arguments.h"
 #include "npu.h"
 #include "op_table.h"
 #include "status.h"
@@ -12,8 +13,7 @@ namespace {
 
 uint32_t append_dispatch(enpu_builder* builder, const enpu_hal_dispatch* dispatch,
                          enpu_hal_status* status) {
-    if (!dispatch || dispatch->header.size < sizeof(*dispatch))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "dispatch: null or too small");
+    if (uint32_t code = check_dispatch_structure(dispatch, status)) return code;
     PacketStorage storage;
     if (uint32_t code = translate(*dispatch, storage, status)) return code;
     const OpInfo& info = *find_op(dispatch->op);
@@ -80,6 +80,7 @@ uint32_t shape_of(const enpu_hal_command& command, enpu_hal_graph::Shape& shape,
     shape.kind = command.kind;
     switch (command.kind) {
         case ENPU_HAL_COMMAND_DISPATCH:
+            if (uint32_t code = check_dispatch_structure(command.u.dispatch, status)) return code;
             return translate(*command.u.dispatch, shape.dispatch, status);
         case ENPU_HAL_COMMAND_COPY:
             shape.command.u.copy = command.u.copy;
@@ -134,15 +135,15 @@ uint32_t build_graph(enpu_hal_graph& graph, enpu_builder* builder, const enpu_ha
 
 uint32_t graph_create(enpu_hal_device* device, const enpu_hal_command* commands, uint32_t count,
                       enpu_hal_graph** graph, enpu_hal_status* status) {
-    if (count == 0) return fail(status, ENPU_HAL_INVALID_ARGUMENT, "graph: has no commands");
+    if (count == 0 || !commands)
+        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "graph: has no commands");
     enpu_error error;
     enpu_builder* builder = nullptr;
     if (enpu_builder_create(device->handle, ENPU_ENGINE_KIND_COMPUTE, &builder, &error) != 0)
         return fail_with(status, error);
     uint32_t code;
     try {
-        auto made = std::make_unique<enpu_hal_graph>();
-        made->device = device;
+        auto made = std::make_unique<enpu_hal_graph>(device);
         made->shapes.resize(count);
         code = build_graph(*made, builder, commands, count, status);
         if (code == ENPU_HAL_OK) *graph = made.release();
@@ -217,6 +218,7 @@ uint32_t graph_update(enpu_hal_graph* graph, uint32_t index, const enpu_hal_comm
 uint32_t graph_launch(enpu_hal_queue* queue, enpu_hal_graph* graph,
                       const enpu_hal_submission* submission, uint64_t deadline_ns,
                       enpu_hal_status* status) {
+    if (uint32_t code = check_submission(submission, kMaxCommands, kMaxPoints, status)) return code;
     bind_signals(*queue, *submission);
     return queue->channel->launch(*graph, *submission, deadline_ns, status);
 }

@@ -6,6 +6,7 @@
 #include <new>
 #include <string_view>
 
+#include "arguments.h"
 #include "npu.h"
 #include "op_table.h"
 #include "status.h"
@@ -18,35 +19,25 @@ bool is_sim(std::string_view spec) {
 }
 
 void set_text(char (&out)[64], const char* text) {
-    std::snprintf(out, sizeof(out), "%s", text);
+    std::snprintf(out, sizeof(out), "%.63s", text);
 }
 
-void empty(enpu_hal_device_info& info) {
-    const enpu_hal_header header = info.header;
-    std::memset(&info, 0, sizeof(info));
-    info.header = header;
-}
-
-uint32_t check_info(const enpu_hal_device_info* info, enpu_hal_status* status) {
-    if (!info || info->header.size < sizeof(*info))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "info: structure is null or too small");
-    return ENPU_HAL_OK;
-}
-
-uint32_t enumerate(uint32_t index, enpu_hal_device_info* info, enpu_hal_status* status) {
-    if (uint32_t code = check_info(info, status)) return code;
+uint32_t enumerate(uint32_t index, enpu_hal_device_info* out, enpu_hal_status* status) {
+    if (uint32_t code = check_device_info(out, status)) return code;
     enpu_device_entry entries[32];
     enpu_error error;
     const int count = enpu_enumerate(entries, 32, &error);
     if (count < 0) return fail_with(status, error);
     if (index >= static_cast<uint32_t>(count) || index >= 32)
         return fail(status, ENPU_HAL_NOT_FOUND, "there are %d devices", count);
-    empty(*info);
-    set_text(info->spec, entries[index].spec);
-    set_text(info->name, entries[index].name);
-    set_text(info->driver, "libenpu");
-    info->class_id = is_sim(entries[index].spec) ? ENPU_HAL_CLASS_SIMULATOR : ENPU_HAL_CLASS_NPU;
-    info->caps = kCaps;
+    const bool sim = is_sim(entries[index].spec);
+    enpu_hal_device_info info{};
+    set_text(info.spec, entries[index].spec);
+    set_text(info.name, entries[index].name);
+    set_text(info.driver, "libenpu");
+    info.class_id = sim ? ENPU_HAL_CLASS_SIMULATOR : ENPU_HAL_CLASS_NPU;
+    info.caps = sim ? kSimCaps : kCaps;
+    give(out, info);
     return ENPU_HAL_OK;
 }
 
@@ -71,6 +62,7 @@ uint32_t open(const char* spec, enpu_hal_device** device, enpu_hal_status* statu
         return fail_device(status, code, result, "%.250s", error.message);
     }
     made->spec = is_sim(node) ? node : enpu_device_get_info(made->handle)->spec;
+    made->caps = enpu_device_get_info(made->handle)->simulator ? kSimCaps : kCaps;
     *device = made;
     return ENPU_HAL_OK;
 }
@@ -81,23 +73,28 @@ void close(enpu_hal_device* device) {
 }
 
 uint32_t info(enpu_hal_device* device, enpu_hal_device_info* out, enpu_hal_status* status) {
-    if (uint32_t code = check_info(out, status)) return code;
+    if (uint32_t code = check_device_info(out, status)) return code;
     const enpu_device_info& from = *enpu_device_get_info(device->handle);
-    empty(*out);
-    set_text(out->spec, device->spec.c_str());
-    std::snprintf(out->name, sizeof(out->name), "enpu %s, %u cores",
+    enpu_hal_device_info info{};
+    set_text(info.spec, device->spec.c_str());
+    std::snprintf(info.name, sizeof(info.name), "enpu %s, %u cores",
                   from.simulator ? "simulator" : "NPU", from.compute_engines);
-    set_text(out->driver, from.simulator ? "libenpu, functional model" : "libenpu, enpu.ko");
-    out->class_id = from.simulator ? ENPU_HAL_CLASS_SIMULATOR : ENPU_HAL_CLASS_NPU;
-    out->caps = kCaps;
-    out->compute_engines = from.compute_engines;
-    out->copy_engines = from.copy_engines;
-    out->local_bytes = from.local_bytes;
-    out->max_tensor_bytes = from.max_tensor_bytes;
-    out->buffer_alignment = 1;
-    out->clock_hz = 1'000'000'000;
-    out->max_commands = kMaxCommands;
-    out->threads = from.threads;
+    set_text(info.driver, from.simulator ? "libenpu, functional model" : "libenpu, enpu.ko");
+    info.class_id = from.simulator ? ENPU_HAL_CLASS_SIMULATOR : ENPU_HAL_CLASS_NPU;
+    info.caps = device->caps;
+    info.compute_engines = from.compute_engines;
+    info.copy_engines = from.copy_engines;
+    info.local_bytes = from.local_bytes;
+    info.max_tensor_bytes = from.max_tensor_bytes;
+    info.buffer_alignment = 1;
+    info.clock_hz = 1'000'000'000;
+    info.max_commands = kMaxCommands;
+    info.threads = from.threads;
+    info.max_points = kMaxPoints;
+    for (uint32_t op = 0; op < ENPU_OPS; ++op) info.dtypes |= from.dtypes[opcode_of(op)];
+    info.dtypes &= ~1u;  // NONE, of operands that may be left out
+    info.max_alignment = kMaxAlignment;
+    give(out, info);
     return ENPU_HAL_OK;
 }
 
@@ -111,6 +108,7 @@ uint32_t check(enpu_hal_device* device, enpu_hal_status* status) {
 
 uint32_t supported(enpu_hal_device* device, const enpu_hal_dispatch* dispatch,
                    enpu_hal_status* status) {
+    if (uint32_t code = check_dispatch_structure(dispatch, status)) return code;
     PacketStorage storage;
     if (uint32_t code = translate(*dispatch, storage, status)) return code;
     enpu_error error;
@@ -132,25 +130,27 @@ uint32_t packed_size(enpu_hal_device*, const enpu_op_tensor* weights,
 }
 
 uint32_t counters(enpu_hal_device* device, enpu_hal_counters* out, enpu_hal_status* status) {
-    if (!out || out->header.size < sizeof(*out))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "counters: structure is null or too small");
+    if (uint32_t code = check_counters(out, status)) return code;
     uint64_t words[128] = {};
     enpu_error error;
     if (enpu_device_get_counters(device->handle, words, 128, &error) < 0)
         return fail_with(status, error);
-    const enpu_hal_header header = out->header;
-    std::memset(out, 0, sizeof(*out));
-    out->header = header;
-    for (uint32_t op = 0; op < ENPU_OPS; ++op) out->ops[op] = words[opcode_of(op)];
-    out->jobs = words[ENPU_COUNTER_JOBS];
-    out->jobs_failed = words[ENPU_COUNTER_JOBS_FAILED];
+    enpu_hal_counters now{};
+    for (uint32_t op = 0; op < ENPU_OPS; ++op) now.ops[op] = words[opcode_of(op)];
+    now.jobs = words[ENPU_COUNTER_JOBS];
+    now.jobs_failed = words[ENPU_COUNTER_JOBS_FAILED];
     // Words are indexed by opcode from OPCODE0 = 0 on.
-    out->copies = words[ENPU_OPCODE_COPY] + words[ENPU_OPCODE_FILL];
-    out->copy_bytes = words[ENPU_COUNTER_COPY_BYTES];
-    out->busy_compute_ns = words[ENPU_COUNTER_BUSY_COMPUTE_NS];
-    out->busy_copy_ns = words[ENPU_COUNTER_BUSY_COPY_NS];
-    out->work = words[ENPU_COUNTER_WORK];
-    out->faults = words[ENPU_COUNTER_FAULTS];
+    now.copies = words[ENPU_OPCODE_COPY] + words[ENPU_OPCODE_FILL];
+    now.copy_bytes = words[ENPU_COUNTER_COPY_BYTES];
+    now.busy_compute_ns = words[ENPU_COUNTER_BUSY_COMPUTE_NS];
+    now.busy_copy_ns = words[ENPU_COUNTER_BUSY_COPY_NS];
+    now.work = words[ENPU_COUNTER_WORK];
+    now.faults = words[ENPU_COUNTER_FAULTS];
+    now.live_buffers = device->live.buffers.load();
+    now.live_queues = device->live.queues.load();
+    now.live_fences = device->live.fences.load();
+    now.live_graphs = device->live.graphs.load();
+    give(out, now);
     return ENPU_HAL_OK;
 }
 
@@ -212,7 +212,7 @@ extern "C" __attribute__((visibility("default"))) const enpu_hal_plugin* enpu_ha
     const enpu_hal_host* host, enpu_hal_status* status) {
     using namespace enpu::hal;
     static const enpu_hal_plugin kPlugin = {
-        npu::table_header(sizeof(enpu_hal_plugin), ENPU_HAL_TYPE_PLUGIN),
+        table_header(sizeof(enpu_hal_plugin), ENPU_HAL_TYPE_PLUGIN),
         ENPU_HAL_ABI_MAJOR,
         ENPU_HAL_ABI_MINOR,
         "npu",

@@ -4,60 +4,54 @@
 #include <exception>
 #include <new>
 
+#include "arguments.h"
 #include "npu.h"
 #include "status.h"
 
 namespace enpu::hal::npu {
 namespace {
 
-int64_t to_deadline(uint64_t deadline_ns) {
-    return static_cast<int64_t>(std::min<uint64_t>(deadline_ns, INT64_MAX));
-}
-
 // Takes over the handle.
-uint32_t finish_buffer(enpu_buffer* handle, uint64_t bytes, uint32_t memory, void* host,
+uint32_t finish_buffer(enpu_hal_device* device, enpu_buffer* handle, uint32_t memory, void* host,
                        enpu_hal_buffer** buffer, enpu_hal_status* status) {
-    auto* made = new (std::nothrow) enpu_hal_buffer{handle, bytes, memory, host};
+    auto* made =
+        new (std::nothrow) enpu_hal_buffer{device, handle, enpu_buffer_bytes(handle), memory, host};
     if (!made) {
         enpu_buffer_release(handle);
         return fail(status, ENPU_HAL_RESOURCE_EXHAUSTED, "alloc: no host memory");
     }
+    ++device->live.buffers;
     *buffer = made;
     return ENPU_HAL_OK;
 }
 
 uint32_t alloc(enpu_hal_device* device, const enpu_hal_buffer_desc* desc, enpu_hal_buffer** buffer,
                enpu_hal_status* status) {
-    if (!desc || desc->header.size < sizeof(*desc) || desc->bytes == 0 || desc->flags != 0 ||
-        desc->memory > ENPU_HAL_MEMORY_HOST || (desc->alignment & (desc->alignment - 1)) != 0)
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT,
-                    "alloc: bytes must not be 0, alignment a power of two, flags 0");
-    if (desc->alignment > 4096)
-        return fail(status, ENPU_HAL_UNSUPPORTED, "alloc: alignment of %llu is more than a page",
-                    static_cast<unsigned long long>(desc->alignment));
+    if (uint32_t code = check_buffer_desc(desc, kMaxAlignment, device->caps, status)) return code;
     const bool local = desc->memory == ENPU_HAL_MEMORY_LOCAL;
     enpu_buffer* handle = nullptr;
     enpu_error error;
-    if (enpu_buffer_create(device->handle, desc->bytes,
-                           local ? ENPU_BUFFER_LOCAL : ENPU_BUFFER_HOST, &handle, &error) != 0)
+    const uint32_t flags = (local ? ENPU_BUFFER_LOCAL : ENPU_BUFFER_HOST) |
+                           (desc->flags & ENPU_HAL_BUFFER_SHARED ? ENPU_BUFFER_SHARED : 0);
+    if (enpu_buffer_create(device->handle, desc->bytes, flags, &handle, &error) != 0)
         return fail_with(status, error);
     void* host = nullptr;
     if (!local && enpu_buffer_map(handle, &host, &error) != 0) {
         enpu_buffer_release(handle);
         return fail_with(status, error);
     }
-    return finish_buffer(handle, desc->bytes, desc->memory, host, buffer, status);
+    return finish_buffer(device, handle, desc->memory, host, buffer, status);
 }
 
 void free_buffer(enpu_hal_buffer* buffer) {
     if (!buffer) return;
     enpu_buffer_release(buffer->handle);
+    --buffer->device->live.buffers;
     delete buffer;
 }
 
 uint32_t info(enpu_hal_buffer* buffer, enpu_hal_buffer_info* out, enpu_hal_status* status) {
-    if (!out || out->header.size < sizeof(*out))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "info: structure is null or too small");
+    if (uint32_t code = check_buffer_info(out, status)) return code;
     out->bytes = buffer->bytes;
     out->address = enpu_buffer_va(buffer->handle);
     out->host = buffer->host;
@@ -79,11 +73,34 @@ uint32_t usage(enpu_hal_device* device, uint64_t* free_bytes, uint64_t* total_by
 
 uint32_t wrap(enpu_hal_device* device, void* host, uint64_t bytes, enpu_hal_buffer** buffer,
               enpu_hal_status* status) {
+    if (!host || bytes == 0)
+        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "wrap: no memory given");
     enpu_buffer* handle = nullptr;
     enpu_error error;
     if (enpu_buffer_wrap(device->handle, host, bytes, 0, &handle, &error) != 0)
         return fail_with(status, error);
-    return finish_buffer(handle, bytes, ENPU_HAL_MEMORY_HOST, host, buffer, status);
+    return finish_buffer(device, handle, ENPU_HAL_MEMORY_HOST, host, buffer, status);
+}
+
+uint32_t export_fd(enpu_hal_buffer* buffer, int* fd, enpu_hal_status* status) {
+    if (!fd) return fail(status, ENPU_HAL_INVALID_ARGUMENT, "export: nowhere to put a descriptor");
+    enpu_error error;
+    if (enpu_buffer_export(buffer->handle, fd, &error) != 0) return fail_with(status, error);
+    return ENPU_HAL_OK;
+}
+
+uint32_t import_fd(enpu_hal_device* device, int fd, enpu_hal_buffer** buffer,
+                   enpu_hal_status* status) {
+    if (fd < 0) return fail(status, ENPU_HAL_INVALID_ARGUMENT, "import: no descriptor given");
+    enpu_buffer* handle = nullptr;
+    enpu_error error;
+    if (enpu_buffer_import(device->handle, fd, 0, &handle, &error) != 0)
+        return fail_with(status, error);
+    void* host = nullptr;  // where the exporter lets the CPU in
+    if (enpu_buffer_map(handle, &host, nullptr) != 0) host = nullptr;
+    const bool local = (enpu_buffer_flags(handle) & ENPU_BUFFER_LOCAL) != 0;
+    return finish_buffer(device, handle, local ? ENPU_HAL_MEMORY_LOCAL : ENPU_HAL_MEMORY_HOST,
+                         local ? nullptr : host, buffer, status);
 }
 
 // --------------------------------------------------------------------------------------------
@@ -98,6 +115,8 @@ uint32_t fence_create(enpu_hal_device* device, uint64_t initial, enpu_hal_fence*
         delete made;
         return fail_with(status, error);
     }
+    made->device = device;
+    ++device->live.fences;
     *fence = made;
     return ENPU_HAL_OK;
 }
@@ -105,7 +124,31 @@ uint32_t fence_create(enpu_hal_device* device, uint64_t initial, enpu_hal_fence*
 void fence_destroy(enpu_hal_fence* fence) {
     if (!fence) return;
     enpu_timeline_release(fence->handle);
+    --fence->device->live.fences;
     delete fence;
+}
+
+uint32_t fence_export(enpu_hal_fence* fence, int* fd, enpu_hal_status* status) {
+    if (!fd) return fail(status, ENPU_HAL_INVALID_ARGUMENT, "export: nowhere to put a descriptor");
+    enpu_error error;
+    if (enpu_timeline_export(fence->handle, fd, &error) != 0) return fail_with(status, error);
+    return ENPU_HAL_OK;
+}
+
+uint32_t fence_import(enpu_hal_device* device, int fd, enpu_hal_fence** fence,
+                      enpu_hal_status* status) {
+    if (fd < 0) return fail(status, ENPU_HAL_INVALID_ARGUMENT, "import: no descriptor given");
+    auto* made = new (std::nothrow) enpu_hal_fence;
+    if (!made) return fail(status, ENPU_HAL_RESOURCE_EXHAUSTED, "fence: no host memory");
+    enpu_error error;
+    if (enpu_timeline_import(device->handle, fd, &made->handle, &error) != 0) {
+        delete made;
+        return fail_with(status, error);
+    }
+    made->device = device;
+    ++device->live.fences;
+    *fence = made;
+    return ENPU_HAL_OK;
 }
 
 uint32_t fence_query(enpu_hal_fence* fence, uint64_t* value, enpu_hal_status* status) {
@@ -119,11 +162,8 @@ uint32_t fence_query(enpu_hal_fence* fence, uint64_t* value, enpu_hal_status* st
 
 uint32_t fence_wait(enpu_hal_device*, const enpu_hal_point* points, uint32_t count, uint32_t any,
                     uint64_t deadline_ns, enpu_hal_status* status) {
-    constexpr uint32_t kMost = 128;
-    enpu_point wanted[kMost];
-    if (count > kMost)
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "fence: at most %u points in one wait",
-                    kMost);
+    if (uint32_t code = check_points(points, count, kMaxPoints, status)) return code;
+    enpu_point wanted[kMaxPoints];
     uint32_t wanted_count = 0;
     for (uint32_t i = 0; i < count; ++i) {
         if (points[i].value == 0) {
@@ -158,13 +198,14 @@ uint32_t fence_signal(enpu_hal_fence* fence, uint64_t value, enpu_hal_status* st
 
 uint32_t queue_create(enpu_hal_device* device, const enpu_hal_queue_desc* desc,
                       enpu_hal_queue** queue, enpu_hal_status* status) {
-    if (!desc || desc->header.size < sizeof(*desc) || desc->engine > ENPU_HAL_ENGINE_COPY)
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "queue: engine is unknown");
+    const enpu_device_info& info = *enpu_device_get_info(device->handle);
+    if (uint32_t code = check_queue_desc(desc, info.copy_engines, status)) return code;
     try {
         auto made = std::make_unique<enpu_hal_queue>();
         made->device = device;
         made->channel = std::make_shared<Channel>();
         if (uint32_t code = made->channel->open(*device, *desc, status)) return code;
+        ++device->live.queues;
         *queue = made.release();
     } catch (const std::exception&) {
         return fail(status, ENPU_HAL_RESOURCE_EXHAUSTED, "queue: no host memory");
@@ -175,11 +216,13 @@ uint32_t queue_create(enpu_hal_device* device, const enpu_hal_queue_desc* desc,
 void queue_destroy(enpu_hal_queue* queue) {
     if (!queue) return;
     queue->channel->close();
+    --queue->device->live.queues;
     delete queue;
 }
 
 uint32_t queue_submit(enpu_hal_queue* queue, const enpu_hal_submission* submission,
                       uint64_t deadline_ns, enpu_hal_status* status) {
+    if (uint32_t code = check_submission(submission, kMaxCommands, kMaxPoints, status)) return code;
     bind_signals(*queue, *submission);
     return queue->channel->submit(*submission, deadline_ns, status);
 }
@@ -201,8 +244,8 @@ const enpu_hal_memory_table kMemory = {
     info,
     usage,
     wrap,
-    nullptr,
-    nullptr};
+    export_fd,
+    import_fd};
 const enpu_hal_fence_table kFence = {
     table_header(sizeof(enpu_hal_fence_table), ENPU_HAL_TYPE_FENCE_TABLE),
     fence_create,
@@ -210,8 +253,8 @@ const enpu_hal_fence_table kFence = {
     fence_query,
     fence_wait,
     fence_signal,
-    nullptr,
-    nullptr};
+    fence_export,
+    fence_import};
 const enpu_hal_queue_table kQueue = {
     table_header(sizeof(enpu_hal_queue_table), ENPU_HAL_TYPE_QUEUE_TABLE), queue_create,
     queue_destroy, queue_submit};

@@ -3,6 +3,7 @@
 // records into failures of fences.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -14,15 +15,21 @@
 #include "enpu/enpu.h"
 #include "enpu_hal.h"
 #include "packet.h"
+#include "structure.h"
 
 struct enpu_hal_device {
     enpu_device* handle = nullptr;
     std::string spec;
     std::atomic<uint32_t> next_compute{0};
     std::atomic<uint32_t> next_copy{0};
+    uint32_t caps = 0;
+    struct Live {
+        std::atomic<uint64_t> buffers{0}, queues{0}, fences{0}, graphs{0};
+    } live;
 };
 
 struct enpu_hal_buffer {
+    enpu_hal_device* device = nullptr;
     enpu_buffer* handle = nullptr;
     uint64_t bytes = 0;
     uint32_t memory = ENPU_HAL_MEMORY_LOCAL;
@@ -30,6 +37,7 @@ struct enpu_hal_buffer {
 };
 
 struct enpu_hal_fence {
+    enpu_hal_device* device = nullptr;
     enpu_timeline* handle = nullptr;
     std::mutex mutex;
     std::shared_ptr<enpu::hal::npu::Channel> channel;  // that signals it
@@ -58,16 +66,23 @@ struct enpu_hal_graph {
         enpu::hal::PacketStorage dispatch{};
         enpu_hal_command command{};
     };
-    enpu_hal_device* device = nullptr;
+    enpu_hal_device* const device;
     std::vector<Chunk> chunks;
     std::vector<Shape> shapes;
 
+    explicit enpu_hal_graph(enpu_hal_device* owner) : device(owner) { ++device->live.graphs; }
     ~enpu_hal_graph() {
         for (const Chunk& chunk : chunks) enpu_command_release(chunk.command);
+        --device->live.graphs;
     }
 };
 
 namespace enpu::hal::npu {
+
+// Deadlines of libenpu are signed.
+inline int64_t to_deadline(uint64_t deadline_ns) {
+    return static_cast<int64_t>(std::min<uint64_t>(deadline_ns, INT64_MAX));
+}
 
 // Code of the HAL for what libenpu returned.
 uint32_t code_of(int error);
@@ -89,12 +104,12 @@ extern const enpu_hal_kernel_table kKernel;
 extern const enpu_hal_graph_table kGraph;
 extern const enpu_hal_profile_table kProfile;
 
-constexpr uint32_t kCaps = ENPU_HAL_CAP_GRAPH | ENPU_HAL_CAP_PROFILE | ENPU_HAL_CAP_COPY_2D |
-                           ENPU_HAL_CAP_TIMESTAMP | ENPU_HAL_CAP_USERPTR;
+// The simulator shares nothing: there is no kernel between two of its processes.
+constexpr uint32_t kSimCaps = ENPU_HAL_CAP_GRAPH | ENPU_HAL_CAP_PROFILE | ENPU_HAL_CAP_COPY_2D |
+                              ENPU_HAL_CAP_TIMESTAMP | ENPU_HAL_CAP_USERPTR | ENPU_HAL_CAP_FILL |
+                              ENPU_HAL_CAP_PRIORITY;
+constexpr uint32_t kCaps = kSimCaps | ENPU_HAL_CAP_SHARE | ENPU_HAL_CAP_FENCE_SHARE;
 constexpr uint32_t kMaxCommands = 256;
-
-constexpr enpu_hal_header table_header(size_t size, enpu_hal_type type) {
-    return {static_cast<uint32_t>(size), static_cast<uint32_t>(type), nullptr};
-}
+constexpr uint64_t kMaxAlignment = 4096;
 
 }  // namespace enpu::hal::npu

@@ -9,8 +9,10 @@
 #include <new>
 #include <string_view>
 
+#include "arguments.h"
 #include "enpu_hal.h"
 #include "status.h"
+#include "structure.h"
 
 struct enpu_hal_device {
     std::mutex mutex;  // guards the values of all fences
@@ -35,13 +37,12 @@ struct enpu_hal_fence {
 
 namespace {
 
-using enpu::hal::fail;
+using namespace enpu::hal;
 
 constexpr uint32_t kMaxCommands = 256;
-
-constexpr enpu_hal_header header(size_t size, enpu_hal_type type) {
-    return {static_cast<uint32_t>(size), static_cast<uint32_t>(type), nullptr};
-}
+constexpr uint32_t kMaxPoints = 64;
+constexpr uint64_t kMaxAlignment = 1u << 20;
+constexpr uint32_t kCaps = ENPU_HAL_CAP_FILL;
 
 template <typename T>
 uint32_t allocated(T* made, T** out, enpu_hal_status* status) {
@@ -53,19 +54,20 @@ uint32_t allocated(T* made, T** out, enpu_hal_status* status) {
 // ---------------------------------------------------------------------------------- driver, device
 
 uint32_t info(enpu_hal_device*, enpu_hal_device_info* out, enpu_hal_status* status) {
-    if (!out || out->header.size < sizeof(*out))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "info: structure is null or too small");
-    const enpu_hal_header kept = out->header;
-    std::memset(out, 0, sizeof(*out));
-    out->header = kept;
-    std::snprintf(out->spec, sizeof(out->spec), "null");
-    std::snprintf(out->name, sizeof(out->name), "null device");
-    std::snprintf(out->driver, sizeof(out->driver), "none");
-    out->class_id = ENPU_HAL_CLASS_NULL;
-    out->compute_engines = 1;
-    out->buffer_alignment = 1;
-    out->clock_hz = 1'000'000'000;
-    out->max_commands = kMaxCommands;
+    if (uint32_t code = check_device_info(out, status)) return code;
+    enpu_hal_device_info info{};
+    std::snprintf(info.spec, sizeof(info.spec), "null");
+    std::snprintf(info.name, sizeof(info.name), "null device");
+    std::snprintf(info.driver, sizeof(info.driver), "none");
+    info.class_id = ENPU_HAL_CLASS_NULL;
+    info.caps = kCaps;
+    info.compute_engines = 1;
+    info.buffer_alignment = 1;
+    info.clock_hz = 1'000'000'000;
+    info.max_commands = kMaxCommands;
+    info.max_points = kMaxPoints;
+    info.max_alignment = kMaxAlignment;
+    give(out, info);
     return ENPU_HAL_OK;
 }
 
@@ -97,11 +99,7 @@ uint32_t check(enpu_hal_device*, enpu_hal_status*) {
 
 uint32_t alloc(enpu_hal_device*, const enpu_hal_buffer_desc* desc, enpu_hal_buffer** buffer,
                enpu_hal_status* status) {
-    if (!desc || desc->header.size < sizeof(*desc) || desc->bytes == 0 || desc->flags != 0 ||
-        desc->memory > ENPU_HAL_MEMORY_HOST || (desc->alignment & (desc->alignment - 1)) != 0 ||
-        desc->alignment > (1u << 30))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT,
-                    "alloc: bytes must not be 0, alignment a power of two up to 1 GiB, flags 0");
+    if (uint32_t code = check_buffer_desc(desc, kMaxAlignment, kCaps, status)) return code;
     void* memory = nullptr;
     const uint64_t alignment = desc->alignment < 64 ? 64 : desc->alignment;
     if (desc->bytes > uint64_t(INT64_MAX) || posix_memalign(&memory, alignment, desc->bytes) != 0)
@@ -120,8 +118,7 @@ void free_buffer(enpu_hal_buffer* buffer) {
 }
 
 uint32_t buffer_info(enpu_hal_buffer* buffer, enpu_hal_buffer_info* out, enpu_hal_status* status) {
-    if (!out || out->header.size < sizeof(*out))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "info: structure is null or too small");
+    if (uint32_t code = check_buffer_info(out, status)) return code;
     out->bytes = buffer->bytes;
     out->address = reinterpret_cast<uint64_t>(buffer->host);
     out->host = buffer->memory == ENPU_HAL_MEMORY_HOST ? buffer->host : nullptr;
@@ -193,8 +190,7 @@ void signal_point(const enpu_hal_point& point) {
 
 uint32_t queue_create(enpu_hal_device* device, const enpu_hal_queue_desc* desc,
                       enpu_hal_queue** queue, enpu_hal_status* status) {
-    if (!desc || desc->header.size < sizeof(*desc) || desc->engine != ENPU_HAL_ENGINE_COMPUTE)
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "queue: there are compute engines only");
+    if (uint32_t code = check_queue_desc(desc, 0, status)) return code;
     auto* made = new (std::nothrow) enpu_hal_queue;
     if (made) made->device = device;
     return allocated(made, queue, status);
@@ -206,9 +202,7 @@ void queue_destroy(enpu_hal_queue* queue) {
 
 uint32_t submit(enpu_hal_queue* queue, const enpu_hal_submission* submission, uint64_t,
                 enpu_hal_status* status) {
-    if (submission->header.size < sizeof(*submission) || submission->command_count > kMaxCommands)
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "submit: more than %u commands",
-                    kMaxCommands);
+    if (uint32_t code = check_submission(submission, kMaxCommands, kMaxPoints, status)) return code;
     for (uint32_t i = 0; i < submission->wait_count; ++i) {
         // What was submitted has run, so a point that is not reached was never submitted.
         std::lock_guard lock(queue->device->mutex);
@@ -244,6 +238,7 @@ uint32_t fence_query(enpu_hal_fence* fence, uint64_t* value, enpu_hal_status*) {
 
 uint32_t fence_wait(enpu_hal_device* device, const enpu_hal_point* points, uint32_t count,
                     uint32_t any, uint64_t deadline_ns, enpu_hal_status* status) {
+    if (uint32_t code = check_points(points, count, kMaxPoints, status)) return code;
     if (count == 0) return ENPU_HAL_OK;
     const std::chrono::steady_clock::time_point deadline{std::chrono::nanoseconds(
         deadline_ns > uint64_t(INT64_MAX) ? INT64_MAX : int64_t(deadline_ns))};
@@ -280,11 +275,11 @@ uint32_t packed_size(enpu_hal_device*, const enpu_op_tensor*, const enpu_op_pack
     return fail(status, ENPU_HAL_UNSUPPORTED, "the null device has no kernels");
 }
 
-const enpu_hal_driver_table kDriver = {header(sizeof(kDriver), ENPU_HAL_TYPE_DRIVER_TABLE),
+const enpu_hal_driver_table kDriver = {table_header(sizeof(kDriver), ENPU_HAL_TYPE_DRIVER_TABLE),
                                        enumerate, accepts, open};
-const enpu_hal_device_table kDevice = {header(sizeof(kDevice), ENPU_HAL_TYPE_DEVICE_TABLE), close,
-                                       info, check};
-const enpu_hal_memory_table kMemory = {header(sizeof(kMemory), ENPU_HAL_TYPE_MEMORY_TABLE),
+const enpu_hal_device_table kDevice = {table_header(sizeof(kDevice), ENPU_HAL_TYPE_DEVICE_TABLE),
+                                       close, info, check};
+const enpu_hal_memory_table kMemory = {table_header(sizeof(kMemory), ENPU_HAL_TYPE_MEMORY_TABLE),
                                        alloc,
                                        free_buffer,
                                        buffer_info,
@@ -292,9 +287,9 @@ const enpu_hal_memory_table kMemory = {header(sizeof(kMemory), ENPU_HAL_TYPE_MEM
                                        nullptr,
                                        nullptr,
                                        nullptr};
-const enpu_hal_queue_table kQueue = {header(sizeof(kQueue), ENPU_HAL_TYPE_QUEUE_TABLE),
+const enpu_hal_queue_table kQueue = {table_header(sizeof(kQueue), ENPU_HAL_TYPE_QUEUE_TABLE),
                                      queue_create, queue_destroy, submit};
-const enpu_hal_fence_table kFence = {header(sizeof(kFence), ENPU_HAL_TYPE_FENCE_TABLE),
+const enpu_hal_fence_table kFence = {table_header(sizeof(kFence), ENPU_HAL_TYPE_FENCE_TABLE),
                                      fence_create,
                                      fence_destroy,
                                      fence_query,
@@ -302,19 +297,19 @@ const enpu_hal_fence_table kFence = {header(sizeof(kFence), ENPU_HAL_TYPE_FENCE_
                                      fence_signal,
                                      nullptr,
                                      nullptr};
-const enpu_hal_kernel_table kKernel = {header(sizeof(kKernel), ENPU_HAL_TYPE_KERNEL_TABLE),
+const enpu_hal_kernel_table kKernel = {table_header(sizeof(kKernel), ENPU_HAL_TYPE_KERNEL_TABLE),
                                        supported, packed_size};
 
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const enpu_hal_plugin* enpu_hal_query(
     const enpu_hal_host* host, enpu_hal_status* status) {
-    static const enpu_hal_plugin kPlugin = {header(sizeof(kPlugin), ENPU_HAL_TYPE_PLUGIN),
+    static const enpu_hal_plugin kPlugin = {table_header(sizeof(kPlugin), ENPU_HAL_TYPE_PLUGIN),
                                             ENPU_HAL_ABI_MAJOR,
                                             ENPU_HAL_ABI_MINOR,
                                             "null",
                                             "0.1",
-                                            0,
+                                            kCaps,
                                             0,
                                             &kDriver,
                                             &kDevice,
