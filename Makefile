@@ -28,7 +28,7 @@ kmod: setup ## the kernel module, against the guest's kernel
 device: cpp ## QEMU with the device
 	@scripts/qemu build
 
-.PHONY: run test test-lint test-host test-device test-guest test-asan test-tsan bench
+.PHONY: run test test-lint test-host test-device test-guest test-asan test-tsan test-kernel-debug test-kernel-next bench
 run: all ## read a picture's text on the NPU in the guest: make run [IMAGE=FILE]
 	@scripts/run $(IMAGE)
 
@@ -54,6 +54,14 @@ test-asan: setup ## host tests under AddressSanitizer and UBSan (build/asan/)
 test-tsan: setup ## host tests under ThreadSanitizer (build/tsan/)
 	@ENPU_BUILD=$(BUILD)/tsan scripts/cpp -DENPU_SANITIZE=thread
 	@ENPU_BUILD=$(BUILD)/tsan scripts/test host $(TEST_ARGS)
+
+test-kernel-debug: all ## guest tests, KUnit and kmemleak on the sanitizer kernel (built once, 17 minutes); results in build/results/kernel-debug/
+	@ENPU_KERNEL=debug scripts/kernel module
+	@ENPU_KERNEL=debug scripts/test guest $(TEST_ARGS)
+
+test-kernel-next: all ## guest tests on Debian's newest kernel; results in build/results/kernel-next/
+	@ENPU_KERNEL=next scripts/kernel module
+	@ENPU_KERNEL=next scripts/test guest $(TEST_ARGS)
 
 bench: all ## measurements in the guest and on the host; results in build/results/bench.json
 	@scripts/bench

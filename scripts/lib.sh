@@ -57,3 +57,19 @@ silent() {
         -e 'Skipping BTF generation' <<<"$words" || true)
     [[ -z $words ]] || { printf '%s\n' "$words"; return 1; }
 }
+
+# The suite that has Linux 6.12 for this host.
+debian_kernel_suite() { if [[ $(. /etc/os-release && echo "$VERSION_CODENAME") == bookworm ]]; then echo bookworm-backports; else echo trixie; fi; }
+
+# apt_depends PACKAGE VERSION EXPRESSION: the first dependency of a package whose name matches.
+apt_depends() {
+    "$enpu_root/scripts/apt-root" apt cache show "$1=$2" | sed -n 's/^Depends: //p' | tr ',' '\n' |
+        sed 's/^ *//' | awk -v p="$3" '$1 ~ p {print $1; exit}'
+}
+
+# finish_modules DIR: modules of an unpacked kernel lie in DIR/lib/modules, with an index. DIR/release names them.
+finish_modules() {
+    # Where /lib is a link to /usr/lib, the package has its modules there.
+    [[ -d $1/lib/modules ]] || { mkdir -p "$1/lib" && ln -sfn "$1/usr/lib/modules" "$1/lib/modules"; }
+    depmod -b "$1" "$(cat "$1/release")"
+}

@@ -12,6 +12,10 @@ CACHE = pathlib.Path(os.environ.get("ENPU_CACHE") or
 BUILD = pathlib.Path(os.environ.get("ENPU_BUILD") or ROOT / "build")
 
 
+# Which kernel the guest boots (scripts/kernel): stock, debug or next.
+VARIANT = os.environ.get("ENPU_KERNEL") or "stock"
+
+
 class GuestError(Exception):
     """Something a person must read: one clear sentence."""
 
@@ -57,10 +61,20 @@ def guest_kernel():
     return shell_variables("kernel", "env")
 
 
+def results():
+    """Folder of results: each kernel but the stock one has its own."""
+    return BUILD / "results" if VARIANT == "stock" else BUILD / "results" / f"kernel-{VARIANT}"
+
+
+def of_variant(name):
+    """A name of a folder of which each kernel has its own."""
+    return name if VARIANT == "stock" else f"{name}-{VARIANT}"
+
+
 def initramfs(kernel):
     """Path of the initramfs, made anew when one of its inputs changed."""
     inputs = sorted((ROOT / "scripts" / "image.d").iterdir()) + [ROOT / "scripts" / "image"]
-    key = hashlib.sha256(kernel["KERNEL_RELEASE"].encode())
+    key = hashlib.sha256(f"{kernel['KERNEL_DIR']} {kernel['KERNEL_RELEASE']}".encode())
     for path in inputs:
         key.update(path.read_bytes())
     out = CACHE / "image" / f"{key.hexdigest()[:16]}.cpio"

@@ -13,6 +13,9 @@ from .machine import Config, Machine, command_line
 from .paths import GuestError, say
 
 READY_S = 90  # cold boot on a busy machine without KVM
+# The sanitizer kernel does all that the others do, several times slower, and keeps shadow memory and freed memory.
+SLOWER = 5 if paths.VARIANT == "debug" else 1
+DEBUG_MEMORY = {"1G": "2G"}
 DEFAULT_DEVICE = "enpu,cores=2,threads=1,local-mem=256M"
 
 
@@ -75,7 +78,7 @@ class Session:
     def _boot(self):
         self.machine = Machine(self.config)
         self.agent = Agent(self.machine)
-        self.agent.wait_ready(READY_S)
+        self.agent.wait_ready(READY_S * SLOWER)
 
     def _boot_and_save(self, path):
         say("booting the guest once for the snapshot (some seconds without KVM)")
@@ -105,7 +108,7 @@ class Session:
                 "[ $n -lt 200 ] || { echo 'the device did not appear on the PCI bus'; exit 1; }; sleep 0.05; done")
 
     def load_module(self, module):
-        self.agent.check(f"insmod /enpu/{module}", 20)
+        self.agent.check(f"insmod /enpu/{module}", 20 * SLOWER)
         self.agent.check("n=0; until [ -e /dev/accel/accel0 ]; do n=$((n+1)); [ $n -lt 100 ] || "
                          "{ echo 'enpu.ko made no /dev/accel/accel0'; dmesg | tail -n 20; exit 1; }; sleep 0.05; done")
 
@@ -140,7 +143,7 @@ class Session:
         except (GuestError, OSError) as e:
             parts.append(f"the monitor tells no more: {e}")
         console = machine.drain_serial()
-        folder = paths.BUILD / "results"
+        folder = paths.results()
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"hang-{time.strftime('%H%M%S')}-{os.getpid()}.txt"
         path.write_text("\n".join(parts) + "\n" + console, encoding="utf-8")
@@ -175,10 +178,12 @@ class Session:
 
 
 def make_config(**options):
-    """A Config with the stock kernel, our initramfs and the accelerator that works here."""
+    """A Config with the chosen kernel, our initramfs and the accelerator that works here."""
     kernel = paths.guest_kernel()
+    if paths.VARIANT == "debug":
+        options["memory"] = DEBUG_MEMORY.get(options.get("memory", "1G"), options.get("memory"))
     config = Config(kernel=kernel["KERNEL_VMLINUX"], initrd=str(paths.initramfs(kernel)), **options)
-    for name, folder in (("share", "root"), ("out", "out")):
+    for name, folder in (("share", paths.of_variant("root")), ("out", paths.of_variant("out"))):
         path = pathlib.Path(getattr(config, name) or paths.BUILD / "guest" / folder)
         path.mkdir(parents=True, exist_ok=True)
         setattr(config, name, str(path))

@@ -96,6 +96,8 @@ def stage(config, module=True, tests=None):
                 target.put_tree(file, f"share/{test['name']}")
     if module and (ko := module_path()).exists():
         target.put(ko, "enpu.ko")
+        if (kunit := ko.with_name("enpu_kunit.ko")).exists():
+            target.put(kunit, "enpu_kunit.ko")
     target.finish()
     if missing:
         say(f"not built, so not in the guest: {', '.join(pathlib.Path(m).name for m in missing)}")
@@ -103,11 +105,13 @@ def stage(config, module=True, tests=None):
 
 def stage_module():
     """Only the module, into the share of a guest that runs."""
-    Stage(paths.BUILD / "guest" / "root").put(module_path(), "enpu.ko")
+    Stage(paths.BUILD / "guest" / paths.of_variant("root")).put(module_path(), "enpu.ko")
 
 
 def module_path():
-    """The newest enpu.ko: of this build folder, of the checkout's, or made by hand in kmod/."""
-    places = [paths.BUILD / "kmod" / "enpu.ko", paths.ROOT / "build" / "kmod" / "enpu.ko", paths.ROOT / "kmod" / "enpu.ko"]
+    """The newest enpu.ko: of this build folder, of the checkout's, or (stock kernel) made by hand in kmod/."""
+    places = [build / paths.of_variant("kmod") / "enpu.ko" for build in (paths.BUILD, paths.ROOT / "build")]
+    if paths.VARIANT == "stock":
+        places.append(paths.ROOT / "kmod" / "enpu.ko")
     built = [p for p in places if p.exists()]
     return max(built, key=lambda p: p.stat().st_mtime) if built else places[0]

@@ -18,6 +18,8 @@ LANES = {"lint": run_lint, "host": run_host, "device": run_device, "guest": run_
 LEFT_OUT = {
     "asan": "make test-asan: everything on the host under AddressSanitizer and UBSan",
     "tsan": "make test-tsan: everything on the host under ThreadSanitizer",
+    "kernel-debug": "make test-kernel-debug: the guest lane, KUnit and kmemleak on the sanitizer kernel",
+    "kernel-next": "make test-kernel-next: the guest lane on the newest kernel of Debian",
     "bench": "make bench: measurements, no pass or fail",
 }
 
@@ -52,7 +54,7 @@ def report(cases, options, seconds):
     if whole:
         for lane, command in LEFT_OUT.items():
             cases.append(Case(lane, lane, lane, f"lane {lane}", SKIPPED, 0, command))
-    results.write(paths.BUILD / "results", cases, seconds)
+    results.write(paths.results(), cases, seconds)
     for case in cases:
         if case.status == SKIPPED:
             print(f"skipped: {case.lane}/{case.suite}: {case.name}: {case.reason}")

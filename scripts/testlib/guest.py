@@ -7,10 +7,10 @@ import xml.etree.ElementTree as ET
 from guestlib import paths
 from guestlib.cli import default_device
 from guestlib.paths import GuestError
-from guestlib.session import DEFAULT_DEVICE, Session, make_config
+from guestlib.session import DEFAULT_DEVICE, SLOWER, Session, make_config
 from guestlib.stage import module_path, read_list, stage
 
-from . import results
+from . import kernel_checks, results
 from .results import FAILED, PASSED, SKIPPED, Case
 
 
@@ -27,7 +27,7 @@ def run_guest(options):
     groups = {}
     for test in tests:
         groups.setdefault((tuple(test["devices"]) or (DEFAULT_DEVICE,), test["memory"], test["no_module"]), []).append(test)
-    cases, has_device = [], default_device() != "none"
+    cases, has_device = kernel_checks.run_kunit(), default_device() != "none"
     for (devices, memory, no_module), members in groups.items():
         devices = [d for d in devices if d != "none"]
         if devices and not has_device:
@@ -54,6 +54,7 @@ def run_group(config, devices, module, tests):
             if session is None:
                 try:
                     session = Session(config, devices, "enpu.ko" if module else None)
+                    kernel_checks.forget_leaks(session)
                     print(f"  guest ready in {session.seconds:.1f} s ({config.accel}; {' '.join(devices) or 'no device'})", flush=True)
                     boot = session.problems()
                     if boot:
@@ -67,6 +68,8 @@ def run_group(config, devices, module, tests):
             if not usable:
                 session.close()
                 session = None
+        if session:
+            cases += kernel_checks.leaks(session, tests[0]["level"], ", ".join(t["name"] for t in tests))
     finally:
         if session:
             session.close()
@@ -84,13 +87,13 @@ def script_of(test):
 def run_test(session, config, test):
     """(cases, whether the guest can go on)."""
     name, level, started = test["name"], test["level"], time.monotonic()
-    folder = paths.BUILD / "results" / "guest"
+    folder = paths.results() / "guest"
     folder.mkdir(parents=True, exist_ok=True)
     report = paths.pathlib.Path(config.out) / f"{name}.xml"
     report.unlink(missing_ok=True)
-    usable, problems, output = True, [], ""
+    usable, problems, output, limit = True, [], "", test["timeout"] * SLOWER
     try:
-        status, output = session.run(script_of(test), test["timeout"])
+        status, output = session.run(script_of(test), limit)
         problems = session.problems(test["allow_log"])
         usable = not any("BUG" in p or "Oops" in p for p in problems)
     except GuestError as e:
@@ -102,7 +105,7 @@ def run_test(session, config, test):
     if not own and status in (0, 77):
         own = [Case("guest", level, name, name, SKIPPED if status else PASSED, seconds, output.strip()[-200:] if status else "")]
     elif status and not any(c.status == FAILED for c in own):
-        why = f"killed after {test['timeout']} s" if status == 137 and seconds >= test["timeout"] else f"ended with {status}"
+        why = f"killed after {limit} s" if status == 137 and seconds >= limit else f"ended with {status}"
         own.append(Case("guest", level, name, "(whole program)", FAILED, seconds, f"{why}: {output[-1500:]}"))
     if problems:
         own.append(Case("guest", level, name, "kernel log is clean", FAILED, 0, "\n".join(problems)))
