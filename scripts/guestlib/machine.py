@@ -35,7 +35,10 @@ class Config:
 
 def command_line(config, run_dir):
     """QEMU's arguments. The order and set of devices never depend on a run, so that snapshots fit."""
-    accel = ["-accel", "kvm", "-cpu", "host"] if config.accel == "kvm" else ["-accel", "tcg,thread=multi", "-cpu", "max"]
+    # An AMD processor of 40 address bits, which TCG's is, has its HyperTransport hole at the very place where newer firmware
+    # puts 64-bit windows: the slots would get no room.
+    accel = (["-accel", "kvm", "-cpu", "host"] if config.accel == "kvm" else
+             ["-accel", "tcg,thread=multi", "-cpu", "max,vendor=GenuineIntel"])
     args = [*accel, "-machine", "q35", "-m", config.memory, "-smp", str(config.smp), "-nodefaults", "-no-user-config",
             "-display", "none", "-no-reboot", "-kernel", config.kernel, "-initrd", config.initrd,
             "-append", f"{KERNEL_ARGS} {config.append}".strip()]
