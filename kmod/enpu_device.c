@@ -239,6 +239,10 @@ static int enpu_software_init(struct enpu_device *edev)
 	init_waitqueue_head(&edev->jobs_wait);
 	INIT_WORK(&edev->error_work, enpu_error_work);
 	INIT_WORK(&edev->reset_work, enpu_reset_work);
+	enpu_notifier_init(edev);
+	ret = enpu_coredump_init(edev);
+	if (ret)
+		return ret;
 
 	edev->recovery_wq = alloc_ordered_workqueue("enpu-recovery", WQ_MEM_RECLAIM);
 	if (!edev->recovery_wq)

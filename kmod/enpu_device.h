@@ -15,7 +15,9 @@
 #include <drm/drm_mm.h>
 #include <drm/gpu_scheduler.h>
 
+#include "enpu_coredump.h"
 #include "enpu_hw.h"
+#include "enpu_notify.h"
 
 struct enpu_queue;
 struct enpu_vm;
@@ -90,6 +92,8 @@ struct enpu_engine {
  * @error_work: drains the error FIFO
  * @reset_work: does the resets of @reset_request
  * @reset_request: bit per engine, ENPU_RESET_DEVICE for all
+ * @notifier: uevents of recovery
+ * @coredump: dump in the making
  * @pt_pool: page tables
  * @live_jobs: jobs not freed yet
  * @jobs_wait: woken when @live_jobs drops
@@ -128,6 +132,9 @@ struct enpu_device {
 	struct work_struct reset_work;
 	unsigned long reset_request[BITS_TO_LONGS(ENPU_MAX_ENGINES + 1)];
 
+	struct enpu_notifier notifier;
+	struct enpu_coredump coredump;
+
 	struct dma_pool *pt_pool;
 	atomic_t live_jobs;
 	wait_queue_head_t jobs_wait;
@@ -135,11 +142,16 @@ struct enpu_device {
 	struct {
 		atomic_t engine_resets;
 		atomic_t device_resets;
+		atomic_t failed_resets;
 		atomic_t lost_interrupts;
 		atomic_t lost_doorbells;
+		atomic_t irq_storms;
 		atomic_t hangs;
 		atomic_t faults;
 		atomic_t ecc_corrected;
+		atomic_t dumps;
+		atomic_t dumps_dropped;
+		atomic_t notices_dropped;
 		atomic64_t busy_ns;
 	} stats;
 };

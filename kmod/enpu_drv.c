@@ -22,7 +22,7 @@ static int enpu_open(struct drm_device *drm, struct drm_file *file)
 
 	if (!efile)
 		return -ENOMEM;
-	efile->vm = enpu_vm_create(to_enpu_device(drm));
+	efile->vm = enpu_vm_create(to_enpu_device(drm), file);
 	if (IS_ERR(efile->vm)) {
 		int ret = PTR_ERR(efile->vm);
 
@@ -156,6 +156,9 @@ static void enpu_stop(struct enpu_device *edev)
 	enpu_irq_fini(edev);
 	disable_work_sync(&edev->error_work);
 	disable_work_sync(&edev->reset_work);
+	/* After those that use them. */
+	enpu_coredump_fini(edev);
+	enpu_notifier_fini(edev);
 	scoped_guard(mutex, &edev->hw_lock)
 		enpu_device_cancel_all(edev, -ENODEV);
 }

@@ -3,6 +3,7 @@
  * The error FIFO. Each record is copied out of the device once and bounded before it is used.
  */
 #include <linux/bitfield.h>
+#include <linux/dma-fence.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_print.h>
 
@@ -32,8 +33,11 @@ static void enpu_error_fail_job(struct enpu_device *edev, const struct enpu_erro
 
 	if (!queue)
 		return;
+	/* A job that a reset dropped is in the dump of that reset. */
 	if (record->kind == ENPU_STATUS_ABORTED || record->kind == ENPU_STATUS_TORN)
 		error = enpu_queue_reset_errno(queue, fence);
+	else
+		enpu_coredump_take(edev, ENPU_DUMP_REASON_FAULT, queue->engine, queue, record);
 	/* A broken ring has no current entry. */
 	if (record->kind == ENPU_STATUS_RING_ERROR)
 		fence = queue->done + 1;
@@ -50,6 +54,7 @@ static void enpu_error_handle(struct enpu_device *edev, const struct enpu_error_
 		le32_to_cpu(record->packet), le16_to_cpu(record->opcode), le16_to_cpu(record->rule),
 		le64_to_cpu(record->va));
 	trace_enpu_error(record);
+	enpu_coredump_note_error(edev, record);
 
 	if (record->kind == ENPU_STATUS_ECC_CORRECTED) {
 		atomic_inc(&edev->stats.ecc_corrected);
@@ -133,11 +138,12 @@ static void enpu_queue_settle(struct enpu_queue *queue)
 void enpu_error_work(struct work_struct *work)
 {
 	struct enpu_device *edev = container_of(work, struct enpu_device, error_work);
+	bool cookie = dma_fence_begin_signalling();
 	u32 i;
 	int idx;
 
 	if (!drm_dev_enter(&edev->drm, &idx))
-		return;
+		goto out;
 	mutex_lock(&edev->hw_lock);
 	if (edev->running)
 		enpu_errors_drain(edev);
@@ -146,4 +152,6 @@ void enpu_error_work(struct work_struct *work)
 			enpu_queue_settle(edev->queues[i]);
 	mutex_unlock(&edev->hw_lock);
 	drm_dev_exit(idx);
+out:
+	dma_fence_end_signalling(cookie);
 }

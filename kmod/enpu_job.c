@@ -104,13 +104,12 @@ static struct dma_fence *enpu_sched_run_job(struct drm_sched_job *base)
 	struct enpu_engine *engine = job->engine;
 	struct enpu_queue *queue = job->queue;
 	struct dma_fence *fence = &job->hw->base;
+	bool cookie = dma_fence_begin_signalling();
+	int error = -ENODEV, idx;
 	unsigned long flags;
-	int error, idx;
 
-	if (!drm_dev_enter(&engine->edev->drm, &idx)) {
-		enpu_job_end(job, -ENODEV, NULL);
-		return ERR_PTR(-ENODEV);
-	}
+	if (!drm_dev_enter(&engine->edev->drm, &idx))
+		goto out;
 	spin_lock_irqsave(&engine->lock, flags);
 	error = READ_ONCE(job->ctx->dead);
 	if (!error) {
@@ -127,11 +126,11 @@ static struct dma_fence *enpu_sched_run_job(struct drm_sched_job *base)
 	}
 	spin_unlock_irqrestore(&engine->lock, flags);
 	drm_dev_exit(idx);
-	if (error) {
+out:
+	if (error)
 		enpu_job_end(job, error, NULL);
-		return ERR_PTR(error);
-	}
-	return fence;
+	dma_fence_end_signalling(cookie);
+	return error ? ERR_PTR(error) : fence;
 }
 
 static enum drm_gpu_sched_stat enpu_sched_timedout_job(struct drm_sched_job *base)

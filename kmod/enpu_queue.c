@@ -177,9 +177,9 @@ static void enpu_queue_evict(struct enpu_queue *queue)
 	queue->blame = -ECANCELED;
 	queue->blame_fence = queue->done + 1;
 	if (occupant == queue->id)
-		enpu_engine_reset_locked(engine, queue);
+		enpu_engine_reset_locked(engine, queue, ENPU_DUMP_REASON_EVICT);
 	else
-		enpu_device_reset_locked(queue->edev);
+		enpu_device_reset_locked(queue->edev, ENPU_DUMP_REASON_EVICT);
 	queue->blame = 0;
 }
 

@@ -5,9 +5,9 @@
  * packet fails with -ESTALE.
  */
 #include <linux/bitfield.h>
+#include <linux/dma-fence.h>
 #include <linux/iopoll.h>
 #include <drm/drm_drv.h>
-#include <drm/drm_file.h>
 #include <drm/drm_print.h>
 
 #include "enpu_ctx.h"
@@ -15,23 +15,12 @@
 #include "enpu_error.h"
 #include "enpu_queue.h"
 #include "enpu_reset.h"
-#include "enpu_trace.h"
 #include "enpu_vm.h"
 
 #define ENPU_ENGINE_RESET_TIMEOUT_US	(2 * USEC_PER_SEC)
 #define ENPU_STOP_ALL_TIMEOUT_NS	(1 * NSEC_PER_SEC)
-
-/*
- * An accelerator node has no primary minor, which the DRM helper for this event needs, so it is
- * sent from here.
- */
-static void enpu_send_wedged_event(struct enpu_device *edev)
-{
-	char event[] = "WEDGED=bus-reset";
-	char *envp[2] = { event };
-
-	kobject_uevent_env(&edev->drm.accel->kdev->kobj, KOBJ_CHANGE, envp);
-}
+/* A reset that does not end is asked for once more before the device is given up. */
+#define ENPU_DEVICE_RESET_TRIES		2
 
 /*
  * Ends every job that is in hardware, and those that come. Under hw_lock; the hardware must not
@@ -54,16 +43,19 @@ void enpu_device_cancel_all(struct enpu_device *edev, int error)
 }
 
 /* No reset helps. Without bus mastering the device reaches no memory, whatever it does. */
-static void enpu_wedge(struct enpu_device *edev)
+static void enpu_wedge(struct enpu_device *edev, bool gone)
 {
 	if (edev->wedged)
 		return;
-	drm_err(&edev->drm, "the device does not answer a reset; it is out of use until the bus resets it\n");
+	if (gone)
+		drm_err(&edev->drm, "the device is gone: its registers read as all ones\n");
+	else
+		drm_err(&edev->drm, "the device does not answer a reset; it is out of use until the bus resets it\n");
 	pci_clear_master(edev->pdev);
 	WRITE_ONCE(edev->wedged, true);
 	edev->running = false;
 	enpu_device_cancel_all(edev, -EIO);
-	enpu_send_wedged_event(edev);
+	enpu_notify(edev, gone ? ENPU_STEP_GONE : ENPU_STEP_WEDGED, ENPU_NO_ENGINE);
 }
 
 /*
@@ -102,6 +94,23 @@ void enpu_device_stop_locked(struct enpu_device *edev)
 			enpu_queue_stop(edev->queues[i], deadline);
 }
 
+/* The reset itself. -ETIMEDOUT when it never ends, -ENODEV when the device is gone. */
+static int enpu_device_reset_try(struct enpu_device *edev)
+{
+	int ret, i;
+
+	/* Memory that is being unmapped stays in use until the reset is over. */
+	guard(mutex)(&edev->tlb_lock);
+	for (i = 0; i < ENPU_DEVICE_RESET_TRIES; i++) {
+		ret = enpu_hw_reset(edev);
+		if (!ret || ret == -ENODEV)
+			return ret;
+		atomic_inc(&edev->stats.failed_resets);
+		drm_warn(&edev->drm, "the device does not leave reset\n");
+	}
+	return ret;
+}
+
 /* Resets a stopped device, tells it again what it has forgotten, and lets the queues go on. */
 int enpu_device_restart_locked(struct enpu_device *edev)
 {
@@ -109,12 +118,9 @@ int enpu_device_restart_locked(struct enpu_device *edev)
 	int ret;
 
 	lockdep_assert_held(&edev->hw_lock);
-	/* Memory that is being unmapped stays in use until the reset is over. */
-	mutex_lock(&edev->tlb_lock);
-	ret = enpu_hw_reset(edev);
-	mutex_unlock(&edev->tlb_lock);
+	ret = enpu_device_reset_try(edev);
 	if (ret) {
-		enpu_wedge(edev);
+		enpu_wedge(edev, ret == -ENODEV);
 		return ret;
 	}
 	for (i = 0; i < edev->num_as; i++)
@@ -138,18 +144,20 @@ int enpu_device_restart_locked(struct enpu_device *edev)
 	return 0;
 }
 
-/* Under hw_lock. On return the device runs, or is wedged. */
-void enpu_device_reset_locked(struct enpu_device *edev)
+/* Under hw_lock. On return the device runs, or is wedged. @reason is for the dump. */
+void enpu_device_reset_locked(struct enpu_device *edev, enum enpu_dump_reason reason)
 {
 	lockdep_assert_held(&edev->hw_lock);
 	if (!edev->running)
 		return;
 	if (enpu_device_gone(edev)) {
-		enpu_wedge(edev);
+		enpu_coredump_take(edev, ENPU_DUMP_REASON_GONE, NULL, NULL, NULL);
+		enpu_wedge(edev, true);
 		return;
 	}
+	enpu_coredump_take(edev, reason, NULL, NULL, NULL);
 	drm_notice(&edev->drm, "device reset\n");
-	trace_enpu_reset(ENPU_RESET_DEVICE);
+	enpu_notify(edev, ENPU_STEP_DEVICE_RESET, ENPU_NO_ENGINE);
 	atomic_inc(&edev->stats.device_resets);
 	enpu_device_stop_locked(edev);
 	enpu_device_restart_locked(edev);
@@ -158,9 +166,10 @@ void enpu_device_reset_locked(struct enpu_device *edev)
 /*
  * Drops the job that occupies an engine. @culprit is the queue to blame if it is the one (its
  * @blame is the errno), NULL when nobody is. Other engines go on. Falls back to a device reset.
- * Under hw_lock.
+ * @reason is for the dump. Under hw_lock.
  */
-void enpu_engine_reset_locked(struct enpu_engine *engine, struct enpu_queue *culprit)
+void enpu_engine_reset_locked(struct enpu_engine *engine, struct enpu_queue *culprit,
+			      enum enpu_dump_reason reason)
 {
 	struct enpu_device *edev = engine->edev;
 	u32 ctrl, i;
@@ -169,16 +178,18 @@ void enpu_engine_reset_locked(struct enpu_engine *engine, struct enpu_queue *cul
 	lockdep_assert_held(&edev->hw_lock);
 	if (!edev->running)
 		return;
+	enpu_coredump_take(edev, reason, engine, culprit, NULL);
 	drm_notice(&edev->drm, "reset of engine %s\n", engine->name);
-	trace_enpu_reset(engine->index);
+	enpu_notify(edev, ENPU_STEP_ENGINE_RESET, engine->index);
 	atomic_inc(&edev->stats.engine_resets);
 	enpu_write32(edev, ENPU_REG_ENGINE_CTRL(engine->index), ENPU_ENGINE_CTRL_RESET);
 	ret = readl_poll_timeout(edev->regs + ENPU_REG_ENGINE_CTRL(engine->index), ctrl,
 				 !(ctrl & ENPU_ENGINE_CTRL_RESET), 100,
 				 ENPU_ENGINE_RESET_TIMEOUT_US);
 	if (ret) {
+		atomic_inc(&edev->stats.failed_resets);
 		drm_warn(&edev->drm, "engine %s does not leave reset\n", engine->name);
-		enpu_device_reset_locked(edev);
+		enpu_device_reset_locked(edev, reason);
 		return;
 	}
 	enpu_errors_drain(edev);
@@ -195,19 +206,23 @@ void enpu_engine_reset_locked(struct enpu_engine *engine, struct enpu_queue *cul
 void enpu_reset_work(struct work_struct *work)
 {
 	struct enpu_device *edev = container_of(work, struct enpu_device, reset_work);
+	bool cookie = dma_fence_begin_signalling();
 	unsigned int i;
 	int idx;
 
 	if (!drm_dev_enter(&edev->drm, &idx))
-		return;
+		goto out;
 	mutex_lock(&edev->hw_lock);
 	for (i = 0; i < edev->num_engines; i++)
 		if (test_and_clear_bit(i, edev->reset_request))
-			enpu_engine_reset_locked(&edev->engines[i], NULL);
+			enpu_engine_reset_locked(&edev->engines[i], NULL,
+						 ENPU_DUMP_REASON_REQUEST);
 	if (test_and_clear_bit(ENPU_RESET_DEVICE, edev->reset_request))
-		enpu_device_reset_locked(edev);
+		enpu_device_reset_locked(edev, ENPU_DUMP_REASON_REQUEST);
 	mutex_unlock(&edev->hw_lock);
 	drm_dev_exit(idx);
+out:
+	dma_fence_end_signalling(cookie);
 }
 
 /* @what: an engine's index or ENPU_RESET_DEVICE. Does not wait. */

@@ -41,52 +41,25 @@ static ssize_t npu_memory_utilization_show(struct device *dev, struct device_att
 static DEVICE_ATTR_RO(npu_memory_utilization);
 
 /* Counters of events since the module was bound. */
-static ssize_t enpu_counter_show(char *buf, const atomic_t *counter)
-{
-	return sysfs_emit(buf, "%u\n", atomic_read(counter));
-}
+#define ENPU_COUNTER(name)								\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf) \
+{											\
+	return sysfs_emit(buf, "%u\n", atomic_read(&dev_to_enpu(dev)->stats.name));	\
+}											\
+static DEVICE_ATTR_RO(name)
 
-static ssize_t engine_resets_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return enpu_counter_show(buf, &dev_to_enpu(dev)->stats.engine_resets);
-}
-static DEVICE_ATTR_RO(engine_resets);
-
-static ssize_t device_resets_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return enpu_counter_show(buf, &dev_to_enpu(dev)->stats.device_resets);
-}
-static DEVICE_ATTR_RO(device_resets);
-
-static ssize_t hangs_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return enpu_counter_show(buf, &dev_to_enpu(dev)->stats.hangs);
-}
-static DEVICE_ATTR_RO(hangs);
-
-static ssize_t faults_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return enpu_counter_show(buf, &dev_to_enpu(dev)->stats.faults);
-}
-static DEVICE_ATTR_RO(faults);
-
-static ssize_t ecc_corrected_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return enpu_counter_show(buf, &dev_to_enpu(dev)->stats.ecc_corrected);
-}
-static DEVICE_ATTR_RO(ecc_corrected);
-
-static ssize_t lost_interrupts_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return enpu_counter_show(buf, &dev_to_enpu(dev)->stats.lost_interrupts);
-}
-static DEVICE_ATTR_RO(lost_interrupts);
-
-static ssize_t lost_doorbells_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return enpu_counter_show(buf, &dev_to_enpu(dev)->stats.lost_doorbells);
-}
-static DEVICE_ATTR_RO(lost_doorbells);
+ENPU_COUNTER(engine_resets);
+ENPU_COUNTER(device_resets);
+ENPU_COUNTER(failed_resets);
+ENPU_COUNTER(hangs);
+ENPU_COUNTER(faults);
+ENPU_COUNTER(ecc_corrected);
+ENPU_COUNTER(lost_interrupts);
+ENPU_COUNTER(lost_doorbells);
+ENPU_COUNTER(irq_storms);
+ENPU_COUNTER(dumps);
+ENPU_COUNTER(dumps_dropped);
+ENPU_COUNTER(notices_dropped);
 
 static struct attribute *enpu_attrs[] = {
 	&dev_attr_npu_busy_time_us.attr,
@@ -99,6 +72,11 @@ static struct attribute *enpu_attrs[] = {
 	&dev_attr_ecc_corrected.attr,
 	&dev_attr_lost_interrupts.attr,
 	&dev_attr_lost_doorbells.attr,
+	&dev_attr_failed_resets.attr,
+	&dev_attr_irq_storms.attr,
+	&dev_attr_dumps.attr,
+	&dev_attr_dumps_dropped.attr,
+	&dev_attr_notices_dropped.attr,
 	NULL,
 };
 

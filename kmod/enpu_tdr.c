@@ -5,6 +5,7 @@
  * progress stands still for the timeout of that queue's context.
  */
 #include <linux/bitfield.h>
+#include <linux/dma-fence.h>
 #include <linux/timekeeping.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_print.h>
@@ -71,7 +72,8 @@ static void enpu_tdr_hang(struct enpu_engine *engine, struct enpu_queue *queue, 
 	queue->blame = -ETIMEDOUT;
 	queue->blame_fence = engine->watch.fence;
 	engine->watch.queue = U32_MAX;
-	enpu_engine_reset_locked(engine, queue);
+	enpu_notify(edev, ENPU_STEP_HANG, engine->index);
+	enpu_engine_reset_locked(engine, queue, ENPU_DUMP_REASON_HANG);
 }
 
 static void enpu_tdr_look(struct enpu_engine *engine)
@@ -81,7 +83,7 @@ static void enpu_tdr_look(struct enpu_engine *engine)
 	u64 still;
 
 	if (enpu_device_gone(edev)) {
-		enpu_device_reset_locked(edev);
+		enpu_device_reset_locked(edev, ENPU_DUMP_REASON_GONE);
 		return;
 	}
 	enpu_errors_drain(edev);
@@ -106,10 +108,11 @@ static void enpu_tdr_look(struct enpu_engine *engine)
 void enpu_tdr_tick(struct enpu_engine *engine)
 {
 	struct enpu_device *edev = engine->edev;
+	bool cookie = dma_fence_begin_signalling();
 	int idx;
 
 	if (!drm_dev_enter(&edev->drm, &idx))
-		return;
+		goto out;
 	/* What is found here was finished, but its interrupt has not come within the tick. */
 	if (enpu_engine_harvest(engine)) {
 		atomic_inc(&edev->stats.lost_interrupts);
@@ -120,4 +123,6 @@ void enpu_tdr_tick(struct enpu_engine *engine)
 		mutex_unlock(&edev->hw_lock);
 	}
 	drm_dev_exit(idx);
+out:
+	dma_fence_end_signalling(cookie);
 }

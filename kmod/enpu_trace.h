@@ -127,13 +127,15 @@ TRACE_EVENT(enpu_error,
 		      __entry->packet, __entry->opcode, __entry->rule, __entry->va)
 );
 
-TRACE_EVENT(enpu_reset,
-	    TP_PROTO(u32 what),
-	    TP_ARGS(what),
-	    TP_STRUCT__entry(__field(u32, what)),
-	    TP_fast_assign(__entry->what = what;),
-	    TP_printk("%s %u", __entry->what == ENPU_RESET_DEVICE ? "device" : "engine",
-		      __entry->what)
+TRACE_EVENT(enpu_step,
+	    TP_PROTO(const char *step, u8 engine),
+	    TP_ARGS(step, engine),
+	    TP_STRUCT__entry(__string(step, step)
+			     __field(u8, engine)),
+	    TP_fast_assign(__assign_str(step);
+			   __entry->engine = engine;),
+	    TP_printk("step=%s engine=%d", __get_str(step),
+		      __entry->engine == ENPU_NO_ENGINE ? -1 : __entry->engine)
 );
 
 #endif

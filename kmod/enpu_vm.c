@@ -40,7 +40,7 @@ static struct drm_gem_object *enpu_resv_create(struct drm_device *drm)
 	return obj;
 }
 
-struct enpu_vm *enpu_vm_create(struct enpu_device *edev)
+struct enpu_vm *enpu_vm_create(struct enpu_device *edev, struct drm_file *file)
 {
 	struct enpu_vm *vm = kzalloc(sizeof(*vm), GFP_KERNEL);
 
@@ -56,6 +56,9 @@ struct enpu_vm *enpu_vm_create(struct enpu_device *edev)
 	mutex_init(&vm->lock);
 	vm->edev = edev;
 	vm->as_id = ENPU_AS_NONE;
+	vm->pid = task_tgid_nr(current);
+	vm->client_id = file->client_id;
+	get_task_comm(vm->comm, current);
 	drm_mm_init(&vm->mappings, ENPU_VA_START, ENPU_VA_END - ENPU_VA_START);
 	return vm;
 
@@ -129,7 +132,7 @@ static void enpu_vm_invalidate(struct enpu_vm *vm)
 		drm_err(&edev->drm, "TLB invalidation of address space %u does not end\n",
 			vm->as_id);
 		guard(mutex)(&edev->hw_lock);
-		enpu_device_reset_locked(edev);
+		enpu_device_reset_locked(edev, ENPU_DUMP_REASON_TLB);
 	}
 	drm_dev_exit(idx);
 }
@@ -148,7 +151,7 @@ static void enpu_vm_deactivate(struct enpu_vm *vm)
 		if (enpu_tlb_invalidate(edev, vm->as_id)) {
 			drm_err(&edev->drm, "TLB invalidation of address space %u does not end\n",
 				vm->as_id);
-			enpu_device_reset_locked(edev);
+			enpu_device_reset_locked(edev, ENPU_DUMP_REASON_TLB);
 		}
 		drm_dev_exit(idx);
 	}

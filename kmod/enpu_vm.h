@@ -7,6 +7,7 @@
 
 #include <linux/kref.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_mm.h>
@@ -28,6 +29,9 @@ struct enpu_pt;
  * @resv_obj: its reservation holds the fence of every job, and is that of the private BOs
  * @local_bytes: BOs of this file in local memory
  * @host_bytes: other BOs of this file
+ * @pid: process that opened the file, for dumps
+ * @client_id: of the file, for dumps
+ * @comm: name of the process, for dumps
  * @engine_ns: time on compute ([0]) and copy ([1]) engines
  */
 struct enpu_vm {
@@ -40,6 +44,9 @@ struct enpu_vm {
 	struct drm_gem_object *resv_obj;
 	atomic64_t local_bytes;
 	atomic64_t host_bytes;
+	pid_t pid;
+	u64 client_id;
+	char comm[TASK_COMM_LEN];
 	atomic64_t engine_ns[2];
 };
 
@@ -57,7 +64,7 @@ struct enpu_mapping {
 	u32 flags;
 };
 
-struct enpu_vm *enpu_vm_create(struct enpu_device *edev);
+struct enpu_vm *enpu_vm_create(struct enpu_device *edev, struct drm_file *file);
 struct enpu_vm *enpu_vm_get(struct enpu_vm *vm);
 void enpu_vm_put(struct enpu_vm *vm);
 int enpu_vm_activate(struct enpu_vm *vm);
