@@ -135,13 +135,13 @@ void enpu_hw_enable(struct enpu_device *edev)
 {
 	enpu_write32(edev, ENPU_REG_IRQ_COALESCE, 0);
 	enpu_write32(edev, ENPU_REG_IRQ_PENDING, U32_MAX);
-	enpu_write32(edev, ENPU_REG_IRQ_ENABLE, GENMASK(edev->num_engines, 0));
+	enpu_irq_unmask_all(edev);
 	enpu_write32(edev, ENPU_REG_CTRL, ENPU_CTRL_ENABLE);
 }
 
 void enpu_hw_disable(struct enpu_device *edev)
 {
-	enpu_write32(edev, ENPU_REG_IRQ_ENABLE, 0);
+	enpu_irq_mask_all(edev);
 	enpu_write32(edev, ENPU_REG_CTRL, 0);
 }
 

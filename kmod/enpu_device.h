@@ -17,6 +17,7 @@
 
 #include "enpu_coredump.h"
 #include "enpu_hw.h"
+#include "enpu_irq.h"
 #include "enpu_notify.h"
 
 struct enpu_queue;
@@ -92,6 +93,9 @@ struct enpu_engine {
  * @error_work: drains the error FIFO
  * @reset_work: does the resets of @reset_request
  * @reset_request: bit per engine, ENPU_RESET_DEVICE for all
+ * @vectors: interrupts
+ * @irq_lock: protects @irq_enabled and its register; taken in hard interrupts
+ * @irq_enabled: vectors that are let through
  * @notifier: uevents of recovery
  * @coredump: dump in the making
  * @pt_pool: page tables
@@ -131,6 +135,10 @@ struct enpu_device {
 	struct work_struct error_work;
 	struct work_struct reset_work;
 	unsigned long reset_request[BITS_TO_LONGS(ENPU_MAX_ENGINES + 1)];
+
+	struct enpu_vector vectors[ENPU_MAX_VECTORS];
+	spinlock_t irq_lock; /* see above */
+	u32 irq_enabled;
 
 	struct enpu_notifier notifier;
 	struct enpu_coredump coredump;
@@ -197,8 +205,5 @@ int enpu_hw_reset(struct enpu_device *edev);
 void enpu_hw_enable(struct enpu_device *edev);
 void enpu_hw_disable(struct enpu_device *edev);
 int enpu_tlb_invalidate(struct enpu_device *edev, u32 as_id);
-
-int enpu_irq_init(struct enpu_device *edev);
-void enpu_irq_fini(struct enpu_device *edev);
 
 #endif

@@ -2,10 +2,7 @@
 // Hangs and lost interrupts, injected into the device (fault-injection=on) through the driver's
 // debugfs.
 #include <fcntl.h>
-#include <linux/netlink.h>
-#include <poll.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,71 +11,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <vector>
 
-#include "kernel_device.h"
+#include "recovery.h"
 
 namespace enpu::test {
 namespace {
-
-constexpr uint32_t kTimeoutMs = 600;
-
-// Arms a fault, or skips the test where the device cannot.
-void inject(enpu_fault_kind kind, uint32_t target, uint32_t times = 1, uint64_t arg = 0,
-            uint32_t after = 0) {
-    const std::string text = std::to_string(kind) + " " + std::to_string(target) + " " +
-                             std::to_string(after) + " " + std::to_string(times) + " " +
-                             std::to_string(arg);
-    const int ret = debugfs_write("inject_fault", text);
-    if (ret == -ENOENT) SKIP("needs a device with fault-injection=on and debugfs");
-    REQUIRE(ret == 0);
-}
-
-void clear_faults() {
-    CHECK(debugfs_write("inject_fault", "0 0 0 0 0") == 0);
-}
-
-// Messages of the kernel about devices, from now on.
-class Uevents {
-  public:
-    Uevents() : fd_(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT)) {
-        sockaddr_nl address{};
-        address.nl_family = AF_NETLINK;
-        address.nl_groups = 1;
-        REQUIRE(bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
-    }
-    ~Uevents() { close(fd_); }
-
-    // Waits for an event of the accelerator that has this line.
-    bool comes(const std::string& line) {
-        const int64_t until = soon();
-        pollfd poll_fd{fd_, POLLIN, 0};
-        while (deadline({}) < until) {
-            if (poll(&poll_fd, 1, 100) <= 0) continue;
-            char text[4096];
-            const ssize_t bytes = recv(fd_, text, sizeof(text), 0);
-            const std::string event(text, bytes > 0 ? static_cast<size_t>(bytes) : 0);
-            if (event.find("SUBSYSTEM=accel") != std::string::npos &&
-                event.find(line) != std::string::npos)
-                return true;
-        }
-        return false;
-    }
-
-  private:
-    int fd_;
-};
-
-// Waits until the first compute core has a job: what is submitted now comes behind it.
-void wait_until_busy() {
-    const int64_t until = soon();
-    while (debugfs_read("engines").find("enpu-compute0: state 1 ") == std::string::npos) {
-        REQUIRE(deadline({}) < until);
-        usleep(1000);
-    }
-}
-
-unsigned long counter(const char* name) {
-    return std::stoul(sysfs(name));
-}
 
 TEST_CASE("a hung job is blamed, and nobody else") {
     Fixture guilty(kTimeoutMs), innocent;
