@@ -17,7 +17,7 @@
 #include "enpu_reset.h"
 
 /* A reset waits for one tile of every engine, in an emulator on a busy host. */
-#define ENPU_RESET_TIMEOUT_US	(5 * USEC_PER_SEC)
+#define ENPU_RESET_TIMEOUT_US	(3 * USEC_PER_SEC)
 #define ENPU_TLB_TIMEOUT_US	(5 * USEC_PER_SEC)
 
 static int enpu_identify(struct enpu_device *edev)
@@ -250,6 +250,24 @@ static int enpu_software_init(struct enpu_device *edev)
 	return drmm_add_action_or_reset(drm, enpu_destroy_wq, edev->recovery_wq);
 }
 
+/* Whoever had the device before may have left it in a state that only the bus ends. */
+static int enpu_first_reset(struct enpu_device *edev)
+{
+	struct pci_dev *pdev = edev->pdev;
+	int ret = enpu_hw_reset(edev);
+
+	if (ret == -ETIMEDOUT) {
+		dev_warn(&pdev->dev, "the device does not leave reset; the function is reset by the bus\n");
+		pci_save_state(pdev);
+		ret = pcie_reset_flr(pdev, PCI_RESET_DO_RESET);
+		pci_restore_state(pdev);
+		ret = ret ?: enpu_hw_reset(edev);
+	}
+	if (ret)
+		return dev_err_probe(&pdev->dev, ret, "the device does not leave reset\n");
+	return 0;
+}
+
 /* Everything up to a running, idle device without interrupts. */
 int enpu_device_init(struct enpu_device *edev)
 {
@@ -269,9 +287,9 @@ int enpu_device_init(struct enpu_device *edev)
 		return ret;
 
 	pci_set_master(edev->pdev);
-	ret = enpu_hw_reset(edev);
+	ret = enpu_first_reset(edev);
 	if (ret)
-		return dev_err_probe(dev, ret, "the device does not leave reset\n");
+		return ret;
 	ret = enpu_local_init(edev);
 	if (ret)
 		return ret;
