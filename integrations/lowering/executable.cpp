@@ -32,7 +32,10 @@ bool is_out_of_memory(const Error& error) {
 
 DeviceSession::DeviceSession(const std::string& spec) {
     check(rt_device_open(spec.c_str(), &device_), "device");
-    const rt_stream_options options{sizeof(options), 0, kTimeoutNs, "lowering"};
+    rt_stream_options options{};
+    options.struct_size = sizeof(options);
+    options.timeout_ns = kTimeoutNs;
+    options.name = "lowering";
     rt_status status = rt_stream_create(device_, &options, &stream_);
     if (status != RT_OK) {
         rt_device_close(device_);

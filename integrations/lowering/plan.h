@@ -30,8 +30,8 @@ struct Buffer {
     int index = -1;  // kInput: of the graph's inputs; kConstant: of Plan::constants
     int first = -1;  // kernels of the first write and the last use; outputs live to the end
     int last = -1;
-    int alias = -1;       // temporary that lies in the memory of this other one
-    uint64_t offset = 0;  // temporaries and inputs: in the arena
+    bool in_place = false;  // took over the memory of an operand that dies as it is written
+    uint64_t offset = 0;    // temporaries and inputs: in the arena
 };
 
 // Data that every program of a session shares. With pack >= 0, `view` of it is put into the
@@ -71,7 +71,7 @@ struct Plan {
 
 constexpr uint64_t kBufferAlign = 256;
 
-// Lifetimes, in-place reuse and offsets of temporaries and inputs.
+// Lifetimes, in-place reuse and offsets of temporaries and inputs, by rt_plan_memory.
 void plan_memory(Plan& plan);
 
 // ---- views

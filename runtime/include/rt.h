@@ -154,6 +154,8 @@ typedef struct rt_counters {
     uint64_t bytes_d2h;
     uint64_t bytes_d2d;
     uint64_t backend_allocations; /* buffers asked from the driver */
+    uint64_t copies_enqueued;     /* copies that were asked for */
+    uint64_t copies_merged;       /* of them, those that went with an earlier one's submission */
 } rt_counters;
 
 /* Counters of this opening of the device. */
@@ -166,7 +168,18 @@ typedef struct rt_stream_options {
     int32_t priority;    /* -1, 0, 1; a hint */
     uint64_t timeout_ns; /* of calls that block without a deadline of their own; 0: 60 s */
     const char* name;    /* for messages and traces; copied; NULL: a number */
+    uint32_t flags;      /* enum rt_stream_flags */
+    uint32_t reserved;   /* 0 */
 } rt_stream_options;
+
+enum rt_stream_flags {
+    /* Works on a copy engine, beside the compute engines: takes copies, fills and events only. An
+     * ordinary stream where the device has no copy engine. */
+    RT_STREAM_COPY_ENGINE = 1u << 0,
+    /* Small copies (up to 64 KiB each) are held back and submitted together, at the latest when
+     * something of the stream is waited for, looked at or enqueued that is no small copy. */
+    RT_STREAM_MERGE_COPIES = 1u << 1,
+};
 
 /* Work of one stream runs in the order it was enqueued; streams run side by side. options NULL:
  * defaults. */
@@ -232,6 +245,9 @@ typedef struct rt_pool_stats {
     uint64_t live;        /* not yet freed */
     uint64_t reuses;      /* of them without a driver call */
     uint64_t waits;       /* had to wait for work in flight */
+    uint64_t peak_reserved_bytes;
+    uint64_t driver_calls; /* buffers asked from the driver and given back to it */
+    uint64_t trims;
 } rt_pool_stats;
 
 RT_API rt_status rt_pool_get_stats(rt_device device, rt_pool_stats* stats);
@@ -365,4 +381,7 @@ RT_API rt_status rt_graph_update_copy(rt_graph_exec exec, rt_node node, void* ds
 #ifdef __cplusplus
 }
 #endif
+
+#include "rt_memory.h"
+#include "rt_pipeline.h"
 #endif

@@ -9,18 +9,9 @@ using namespace enpu::rt;
 
 namespace {
 
-enpu_hal_command copy_command(const enpu_hal_place& dst, const enpu_hal_place& src,
-                              uint64_t bytes) {
-    enpu_hal_command command{};
-    command.kind = ENPU_HAL_COMMAND_COPY;
-    command.u.copy = {dst, src, bytes, 1, bytes, bytes};
-    return command;
-}
-
 rt_status enqueue_copy(rt_stream_impl& stream, const enpu_hal_place& dst, const enpu_hal_place& src,
                        uint64_t bytes, const char* origin, uint64_t* value = nullptr) {
-    const enpu_hal_command command = copy_command(dst, src, bytes);
-    return stream.enqueue({&command, 1, nullptr, "copy", origin}, value);
+    return stream.enqueue_copy(dst, src, bytes, origin, value);
 }
 
 // A region of the ring that the operation enqueued next will use; waits for room. Called without

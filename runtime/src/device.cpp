@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "common/status.h"
 #include "loader/loader.h"
@@ -154,6 +156,9 @@ rt_status rt_device_impl::resolve(const void* pointer, uint64_t bytes, const cha
             return make_status(RT_INVALID_ARGUMENT, origin,
                                "%s: %llu bytes from %p pass the end of the allocation", what,
                                static_cast<unsigned long long>(bytes), pointer);
+        if (!range.slab->live(address))
+            return make_status(RT_INVALID_ARGUMENT, origin, "%s: the memory at %p was freed", what,
+                               pointer);
         place = {range.buffer, address - range.begin};
         return RT_OK;
     }
@@ -207,6 +212,8 @@ rt_status rt_device_open(const char* spec, rt_device* device) {
             made->info = empty_info();
             if (plugin.device->info(handle, &made->info, &status) != ENPU_HAL_OK)
                 return from_hal(status, "rt_device_open");
+            const char* poison = std::getenv("ENPU_RT_POISON");
+            made->poison.store(poison && std::string_view(poison) == "1");
             *device = made.release();
             return RT_OK;
         }
@@ -257,6 +264,8 @@ rt_status rt_device_get_counters(rt_device device, rt_counters* counters) {
     counters->bytes_h2d = counted.bytes_h2d.load();
     counters->bytes_d2h = counted.bytes_d2h.load();
     counters->bytes_d2d = counted.bytes_d2d.load();
+    counters->copies_enqueued = counted.copies.load();
+    counters->copies_merged = counted.copies_merged.load();
     counters->backend_allocations =
         device->pool->backend_allocations() + counted.host_allocations.load();
     return RT_OK;

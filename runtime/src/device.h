@@ -80,6 +80,8 @@ struct rt_device_impl {
     enpu::rt::TimestampSlots timestamps;
     std::array<rt_kernel_impl, ENPU_OPS> kernels;
 
+    std::atomic<bool> poison{false};  // poison.h
+
     std::mutex streams_mutex;
     std::vector<rt_stream_impl*> streams;
     std::atomic<uint64_t> stream_number{0};
@@ -87,5 +89,6 @@ struct rt_device_impl {
     struct {
         std::atomic<uint64_t> launches{0}, submissions{0};
         std::atomic<uint64_t> bytes_h2d{0}, bytes_d2h{0}, bytes_d2d{0}, host_allocations{0};
+        std::atomic<uint64_t> copies{0}, copies_merged{0};
     } counted;
 };

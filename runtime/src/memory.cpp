@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Device and pinned memory.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "poison.h"
 #include "stream.h"
 
 using namespace enpu::rt;
 
 namespace {
-
-template <typename T>
-rt_status check_stats(T* out, const char* origin) {
-    if (!out || out->struct_size < sizeof(T))
-        return make_status(RT_INVALID_ARGUMENT, origin,
-                           "the structure is null or its struct_size too small");
-    return RT_OK;
-}
 
 rt_status add_host_range(rt_device_impl& device, enpu_hal_buffer* buffer, void* pointer,
                          uint64_t bytes, bool wrapped, const char* origin) {
@@ -39,9 +36,7 @@ rt_status rt_malloc(rt_stream stream, size_t bytes, void** pointer) {
     RT_NOT_NULL(stream);
     RT_NOT_NULL(pointer);
     *pointer = nullptr;
-    return guarded(__func__, [&] {
-        return stream->device->pool->allocate(stream->cache, bytes, stream->timeout_ns, pointer);
-    });
+    return guarded(__func__, [&] { return allocate_block(*stream, bytes, "rt_malloc", pointer); });
 }
 
 rt_status rt_free(rt_stream stream, void* pointer) {
@@ -100,8 +95,15 @@ rt_status rt_host_unregister(rt_device device, void* pointer) {
 
 rt_status rt_pool_get_stats(rt_device device, rt_pool_stats* stats) {
     RT_NOT_NULL(device);
-    RT_TRY(check_stats(stats, __func__));
-    device->pool->stats(*stats);
+    // Fields after `waits` came later.
+    constexpr size_t kLeast = offsetof(rt_pool_stats, peak_reserved_bytes);
+    if (!stats || stats->struct_size < kLeast)
+        return make_status(RT_INVALID_ARGUMENT, __func__,
+                           "the structure is null or its struct_size less than %zu", kLeast);
+    rt_pool_stats all{};
+    all.struct_size = stats->struct_size;
+    device->pool->stats(all);
+    std::memcpy(stats, &all, std::min<size_t>(all.struct_size, sizeof(all)));
     return RT_OK;
 }
 

@@ -88,13 +88,14 @@ void Pool::reclaim() {
 }
 
 Block* Pool::hand_out(Block* block) {
-    block->in_use = true;
+    block->in_use.store(true, std::memory_order_relaxed);
     block->next = nullptr;
     ++block->slab->used;
     ++allocations_;
     ++live_;
-    used_ += block->slab->block_bytes;
-    peak_ = std::max(peak_, used_);
+    const uint64_t used = used_.load(std::memory_order_relaxed) + block->slab->block_bytes;
+    used_.store(used, std::memory_order_relaxed);
+    peak_ = std::max(peak_, used);
     return block;
 }
 
@@ -123,7 +124,7 @@ rt_status Pool::add_slab(uint32_t size_class, uint64_t bytes, Block** block) {
     slab->size_class = size_class;
     slab->block_bytes = size_class == kLargeClass ? bytes : class_bytes(size_class);
     const uint64_t slab_bytes = size_class == kLargeClass ? bytes : kSlabBytes;
-    slab->blocks.resize(slab_bytes / slab->block_bytes);
+    slab->blocks = std::vector<Block>(slab_bytes / slab->block_bytes);
     enpu_hal_status status{};
     if (allocate_buffer(slab_bytes, *slab, status) != ENPU_HAL_OK)
         return from_hal(status, "rt_malloc");
@@ -133,7 +134,8 @@ rt_status Pool::add_slab(uint32_t size_class, uint64_t bytes, Block** block) {
         return make_status(RT_INTERNAL, "rt_malloc", "the backend gave two buffers one address");
     }
     std::lock_guard lock(mutex_);
-    reserved_ += slab_bytes;
+    reserved_.fetch_add(slab_bytes);
+    peak_reserved_ = std::max(peak_reserved_, reserved_.load());
     for (size_t i = slab->blocks.size(); i-- > 0;) {
         Block& entry = slab->blocks[i];
         entry.slab = slab.get();
@@ -194,10 +196,11 @@ rt_status Pool::free(StreamCache* cache, uint64_t point, void* pointer, const ch
         return make_status(RT_INVALID_ARGUMENT, origin,
                            "%p is not the start of a live allocation: freed twice?", pointer);
     Block& block = slab.blocks[index];
-    block.in_use = false;
+    block.in_use.store(false, std::memory_order_relaxed);
     --slab.used;
     --live_;
-    used_ -= slab.block_bytes;
+    used_.store(used_.load(std::memory_order_relaxed) - slab.block_bytes,
+                std::memory_order_relaxed);
     Block*& list = (cache ? cache->lists : free_)[slab.size_class];
     block.free_point = point;
     block.next = list;
@@ -230,12 +233,12 @@ void Pool::trim_locked(uint64_t keep_bytes) {
     reclaim();
     const auto idle = [](const Slab& slab) {
         return std::none_of(slab.blocks.begin(), slab.blocks.end(),
-                            [](const Block& block) { return block.in_use; });
+                            [](const Block& block) { return block.in_use.load(); });
     };
     // A slab can go when all of its blocks are in the common list.
     std::vector<Slab*> victims;
     for (const auto& slab : slabs_) {
-        if (reserved_ <= keep_bytes) break;
+        if (reserved_.load() <= keep_bytes) break;
         if (slab->used != 0 || !idle(*slab)) continue;
         size_t listed = 0;
         for (Block* block = free_[slab->size_class]; block; block = block->next)
@@ -247,27 +250,55 @@ void Pool::trim_locked(uint64_t keep_bytes) {
             else
                 link = &block->next;
         }
-        reserved_ -= slab->bytes;
+        reserved_.fetch_sub(slab->bytes);
         victims.push_back(slab.get());
     }
     for (Slab* victim : victims) {
         if (hint_ == victim) hint_ = nullptr;
         map_.remove(victim->address);
         hal_.memory->free(victim->buffer);
+        backend_frees_.fetch_add(1);
         std::erase_if(slabs_, [&](const auto& slab) { return slab.get() == victim; });
     }
 }
 
 void Pool::trim(uint64_t keep_bytes) {
     std::lock_guard lock(mutex_);
+    ++trims_;
     trim_locked(keep_bytes);
+}
+
+Block* Pool::find_block(const void* pointer) {
+    const uint64_t address = reinterpret_cast<uint64_t>(pointer);
+    Slab* slab = map_.find(address).slab;
+    if (!slab) return nullptr;
+    const uint64_t index = (address - slab->address) / slab->block_bytes;
+    return index < slab->blocks.size() ? &slab->blocks[index] : nullptr;
+}
+
+Pool::BlockState Pool::state(const void* pointer) {
+    std::lock_guard lock(mutex_);
+    const Block* block = find_block(pointer);
+    if (!block || !block->in_use.load()) return {};
+    return {block->slab->block_bytes, block->poisoned, block->freed_by};
+}
+
+void Pool::mark_poisoned(const void* pointer, bool poisoned, const char* freed_by) {
+    std::lock_guard lock(mutex_);
+    if (Block* block = find_block(pointer)) {
+        block->poisoned = poisoned;
+        block->freed_by = freed_by;
+    }
 }
 
 void Pool::stats(rt_pool_stats& out) {
     std::lock_guard lock(mutex_);
-    out.reserved_bytes = reserved_;
-    out.used_bytes = used_;
+    out.reserved_bytes = reserved_.load();
+    out.used_bytes = used_.load();
     out.peak_used_bytes = peak_;
+    out.peak_reserved_bytes = peak_reserved_;
+    out.driver_calls = backend_allocations_.load() + backend_frees_.load();
+    out.trims = trims_;
     out.allocations = allocations_;
     out.live = live_;
     out.reuses = reuses_;

@@ -20,8 +20,10 @@ namespace enpu::rt {
 struct Block {
     Block* next = nullptr;  // in a free list
     Slab* slab = nullptr;
-    uint64_t free_point = 0;  // of the stream in whose list it is
-    bool in_use = false;
+    uint64_t free_point = 0;          // of the stream in whose list it is
+    std::atomic<bool> in_use{false};  // read without the lock by whoever uses a pointer
+    bool poisoned = false;            // filled with the pattern of freed memory
+    const char* freed_by = "";        // static, of a poisoned block
 };
 
 struct Slab {
@@ -32,6 +34,12 @@ struct Slab {
     uint32_t size_class = 0;
     uint32_t used = 0;
     std::vector<Block> blocks;
+
+    // Whether the block that holds the address is handed out.
+    bool live(uint64_t at) const {
+        const uint64_t index = (at - address) / block_bytes;
+        return index < blocks.size() && blocks[index].in_use.load(std::memory_order_relaxed);
+    }
 };
 
 // Size classes 256, 512, 768, 1024, 1536, 2048 … 1 MiB; what is larger gets a slab of its own, a
@@ -70,9 +78,20 @@ class Pool {
     // nothing does already.
     rt_status free(StreamCache* cache, uint64_t point, void* pointer, const char* origin);
 
+    // For poison mode (poison.h): the size of a live block, and what its memory was filled with.
+    struct BlockState {
+        uint64_t bytes = 0;
+        bool poisoned = false;
+        const char* freed_by = "";
+    };
+    BlockState state(const void* pointer);
+    void mark_poisoned(const void* pointer, bool poisoned, const char* freed_by);
+
     void stats(rt_pool_stats& out);
     void trim(uint64_t keep_bytes);
     uint64_t backend_allocations() const { return backend_allocations_.load(); }
+    uint64_t used_bytes() const { return used_.load(std::memory_order_relaxed); }
+    uint64_t reserved_bytes() const { return reserved_.load(std::memory_order_relaxed); }
 
   private:
     Block* take(FreeLists& lists, uint32_t size_class, uint64_t bytes);
@@ -80,6 +99,7 @@ class Pool {
     void reclaim();
     void reclaim_list(StreamCache& cache, uint32_t size_class);
     Block* hand_out(Block* block);
+    Block* find_block(const void* pointer);
     rt_status add_slab(uint32_t size_class, uint64_t bytes, Block** block);
     uint32_t allocate_buffer(uint64_t bytes, Slab& slab, enpu_hal_status& status);
     void trim_locked(uint64_t keep_bytes);
@@ -94,9 +114,11 @@ class Pool {
     FreeLists free_{};  // nobody in flight uses these
     std::vector<std::unique_ptr<Slab>> slabs_;
     Slab* hint_ = nullptr;  // of the last free
-    uint64_t reserved_ = 0, used_ = 0, peak_ = 0, allocations_ = 0, live_ = 0, reuses_ = 0;
-    uint64_t waits_ = 0;
-    std::atomic<uint64_t> backend_allocations_{0};
+    // Changed under the lock; the first two are also looked at without it.
+    std::atomic<uint64_t> reserved_{0}, used_{0};
+    uint64_t peak_ = 0, peak_reserved_ = 0, allocations_ = 0, live_ = 0, reuses_ = 0;
+    uint64_t waits_ = 0, trims_ = 0;
+    std::atomic<uint64_t> backend_allocations_{0}, backend_frees_{0};
 };
 
 }  // namespace enpu::rt

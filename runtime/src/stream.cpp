@@ -2,8 +2,11 @@
 #include "stream.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 
 #include "common/status.h"
+#include "poison.h"
 
 using namespace enpu::rt;
 
@@ -22,7 +25,8 @@ rt_stream_impl::rt_stream_impl(rt_device_impl* owner, const rt_stream_options& o
       number(owner->stream_number.fetch_add(1) + 1),
       name(stream_name(options, number)),
       priority(options.priority),
-      timeout_ns(options.timeout_ns ? options.timeout_ns : kDefaultTimeoutNs) {
+      timeout_ns(options.timeout_ns ? options.timeout_ns : kDefaultTimeoutNs),
+      flags(options.flags) {
     device->retain();
 }
 
@@ -39,7 +43,8 @@ rt_status rt_stream_impl::open() {
     timeline = std::make_shared<Timeline>(hal, fence);
     enpu_hal_queue_desc desc{};
     desc.header = {sizeof(desc), ENPU_HAL_TYPE_QUEUE_DESC, nullptr};
-    desc.engine = ENPU_HAL_ENGINE_COMPUTE;
+    const bool copies = (flags & RT_STREAM_COPY_ENGINE) && device->info.copy_engines > 0;
+    desc.engine = copies ? ENPU_HAL_ENGINE_COPY : ENPU_HAL_ENGINE_COMPUTE;
     desc.priority = priority;
     if (hal.queue->create(device->handle, &desc, &queue, &status) != ENPU_HAL_OK)
         return from_hal(status, "rt_stream_create");
@@ -57,6 +62,7 @@ void rt_stream_impl::close() {
     queue = nullptr;
     device->pool->remove_stream(cache);
     if (staging.ready()) device->hal.memory->free(staging.buffer());
+    peer.reset();
     held_.clear();
     waits_.clear();
 }
@@ -75,6 +81,7 @@ rt_status rt_stream_impl::reset() {
     queue = nullptr;
     device->pool->retire_stream(cache);
     held_.clear();
+    held_back_.clear();
     staging.reset();
     poisoned_.store(false);
     if (rt_status status = open()) {
@@ -110,7 +117,48 @@ rt_status rt_stream_impl::enqueue(const StreamWork& work, uint64_t* value,
     return RT_OK;
 }
 
+rt_status rt_stream_impl::enqueue_copy(const enpu_hal_place& dst, const enpu_hal_place& src,
+                                       uint64_t bytes, const char* origin, uint64_t* value) {
+    std::lock_guard lock(mutex);
+    device->counted.copies.fetch_add(1, std::memory_order_relaxed);
+    if (!(flags & RT_STREAM_MERGE_COPIES) || bytes > CopyList::kSmall) {
+        CopyList alone;
+        alone.add(dst, src, bytes);
+        RT_TRY(enqueue_locked({alone.commands(), 1, nullptr, "copy", origin, nullptr}));
+        if (value) *value = enqueued;
+        return RT_OK;
+    }
+    if (closed) return make_status(RT_FAILED_PRECONDITION, origin, "stream is destroyed");
+    if (poisoned_.load(std::memory_order_relaxed)) return poisoned_status(origin);
+    if (!held_back_.add(dst, src, bytes)) {
+        RT_TRY(flush_locked(origin));
+        held_back_.add(dst, src, bytes);
+    }
+    if (held_back_.copies() > 1)
+        device->counted.copies_merged.fetch_add(1, std::memory_order_relaxed);
+    if (value) *value = enqueued + 1;
+    return RT_OK;
+}
+
+rt_status rt_stream_impl::flush_locked(const char* origin) {
+    if (held_back_.empty()) return RT_OK;
+    RT_TRY(submit_locked(
+        {held_back_.commands(), held_back_.count(), nullptr, "merged copies", origin, nullptr}));
+    held_back_.clear();
+    return RT_OK;
+}
+
+rt_status rt_stream_impl::flush(const char* origin) {
+    std::lock_guard lock(mutex);
+    return flush_locked(origin);
+}
+
 rt_status rt_stream_impl::enqueue_locked(const StreamWork& work) {
+    RT_TRY(flush_locked(work.origin));
+    return submit_locked(work);
+}
+
+rt_status rt_stream_impl::submit_locked(const StreamWork& work) {
     if (closed) return make_status(RT_FAILED_PRECONDITION, work.origin, "stream is destroyed");
     if (poisoned_.load(std::memory_order_relaxed)) return poisoned_status(work.origin);
     enpu_hal_point waits[kMaxWaits + 1];
@@ -186,6 +234,7 @@ rt_status rt_stream_impl::wait_for(uint64_t value, uint64_t deadline_ns, const c
     std::shared_ptr<Timeline> waited;
     {
         std::lock_guard lock(mutex);
+        if (value > enqueued) RT_TRY(flush_locked(origin));
         waited = timeline;
     }
     if (waited->reached(value)) return RT_OK;
@@ -216,6 +265,7 @@ rt_status rt_stream_impl::last_point(const char* origin, Point& point) {
     std::lock_guard lock(mutex);
     if (closed) return make_status(RT_FAILED_PRECONDITION, origin, "stream is destroyed");
     if (poisoned_.load()) return poisoned_status(origin);
+    RT_TRY(flush_locked(origin));
     if (!waits_.empty()) RT_TRY(enqueue_locked({.what = "wait for events", .origin = origin}));
     point = {timeline, enqueued};
     return RT_OK;
@@ -234,6 +284,7 @@ rt_status rt_stream_impl::wait_event_point(const Point& point) {
         return make_status(RT_FAILED_PRECONDITION, "rt_stream_wait_event", "stream is destroyed");
     if (poisoned_.load()) return poisoned_status("rt_stream_wait_event");
     if (point.timeline == timeline) return RT_OK;  // ordered anyway
+    RT_TRY(flush_locked("rt_stream_wait_event"));  // what came before does not wait
     for (Point& wait : waits_) {
         if (wait.timeline != point.timeline) continue;
         wait.value = std::max(wait.value, point.value);
@@ -256,9 +307,11 @@ rt_status rt_stream_impl::free_block(void* pointer, const std::vector<Point>& us
         const enpu_hal_point wanted{use.timeline->fence(), use.value};
         device->hal.fence->wait(device->handle, &wanted, 1, 0, deadline(), nullptr);
     }
+    if (device->poison.load(std::memory_order_relaxed)) [[unlikely]]
+        poison_freed(*this, pointer, origin);
     std::lock_guard lock(mutex);
     // A pending wait is part of the operation that comes next.
-    const uint64_t point = waits_.empty() ? enqueued : enqueued + 1;
+    const uint64_t point = waits_.empty() && held_back_.empty() ? enqueued : enqueued + 1;
     return device->pool->free(closed ? nullptr : &cache, point, pointer, origin);
 }
 
@@ -270,12 +323,19 @@ rt_status rt_stream_create(rt_device device, const rt_stream_options* options, r
     RT_NOT_NULL(stream);
     *stream = nullptr;
     return guarded(__func__, [&]() -> rt_status {
-        rt_stream_options defaults{};
-        if (options && options->struct_size < sizeof(*options))
+        rt_stream_options known{};
+        // Fields after the name came later.
+        constexpr size_t kLeast = offsetof(rt_stream_options, flags);
+        if (options && options->struct_size < kLeast)
             return make_status(RT_INVALID_ARGUMENT, "rt_stream_create",
                                "options: struct_size is %u, must be at least %zu",
-                               options->struct_size, sizeof(*options));
-        auto* made = new rt_stream_impl(device, options ? *options : defaults);
+                               options->struct_size, kLeast);
+        if (options)
+            std::memcpy(&known, options, std::min<size_t>(options->struct_size, sizeof(known)));
+        if (known.flags & ~uint32_t{RT_STREAM_COPY_ENGINE | RT_STREAM_MERGE_COPIES})
+            return make_status(RT_INVALID_ARGUMENT, "rt_stream_create",
+                               "options: flags has unknown bits: 0x%x", known.flags);
+        auto* made = new rt_stream_impl(device, known);
         if (rt_status status = made->open()) {
             made->release();
             return status;

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "copy_merge.h"
 #include "device.h"
+#include "peer.h"
 #include "staging.h"
 
 // What a stream enqueues as one operation.
@@ -36,6 +38,12 @@ struct rt_stream_impl {
     // Enqueues one operation; *value (may be null) is its point on *on (may be null), the timeline.
     rt_status enqueue(const StreamWork& work, uint64_t* value,
                       std::shared_ptr<enpu::rt::Timeline>* on = nullptr);
+    // Enqueues a copy, or holds a small one back when the stream merges copies; *value (may be
+    // null) is the point at which it is done.
+    rt_status enqueue_copy(const enpu_hal_place& dst, const enpu_hal_place& src, uint64_t bytes,
+                           const char* origin, uint64_t* value);
+    // Submits what was held back.
+    rt_status flush(const char* origin);
     rt_status sync(uint64_t deadline_ns, const char* origin);
     rt_status wait_for(uint64_t value, uint64_t deadline_ns, const char* origin);
     // Everything enqueued so far, waits included.
@@ -53,6 +61,10 @@ struct rt_stream_impl {
     const std::string name;
     const int32_t priority;
     const uint64_t timeout_ns;
+    const uint32_t flags;
+
+    std::mutex peer_mutex;  // held by rt_memcpy_peer
+    std::unique_ptr<enpu::rt::PeerLink> peer;
 
     std::mutex mutex;  // guards all below but `cache`, which the pool guards
     enpu_hal_queue* queue = nullptr;
@@ -75,11 +87,14 @@ struct rt_stream_impl {
     static constexpr uint64_t kOrigins = 1024;
 
     rt_status enqueue_locked(const StreamWork& work);
+    rt_status submit_locked(const StreamWork& work);
+    rt_status flush_locked(const char* origin);
     rt_status submit(const StreamWork& work, enpu_hal_submission& submission,
                      enpu_hal_status& status);
     rt_status failure(const enpu_hal_status& status, const char* origin);
     void hold(const std::shared_ptr<enpu::rt::Timeline>& waited, uint64_t until);
 
+    enpu::rt::CopyList held_back_;        // copies not submitted yet; the next operation
     std::vector<enpu::rt::Point> waits_;  // of the next operation
     std::vector<Held> held_;              // timelines that operations in flight wait for
     std::array<Origin, kOrigins> origins_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tensor.h"
 
+#include "poison.h"
+
 #include <cstring>
 
 using namespace enpu::rt;
@@ -104,12 +106,35 @@ rt_status rt_tensor_alloc(rt_stream stream, const struct enpu_op_tensor* desc, r
         uint64_t bytes = 0;
         RT_TRY(rt_tensor_desc_bytes(desc, &bytes));
         auto made = std::make_unique<rt_tensor_impl>();
-        RT_TRY(
-            stream->device->pool->allocate(stream->cache, bytes, stream->timeout_ns, &made->data));
+        RT_TRY(allocate_block(*stream, bytes, "rt_tensor_alloc", &made->data));
         made->device = stream->device;
         made->home = stream;
         made->bytes = bytes;
         made->desc = *desc;
+        stream->retain();
+        *tensor = made.release();
+        return RT_OK;
+    });
+}
+
+rt_status rt_tensor_wrap(rt_stream stream, const struct enpu_op_tensor* desc, void* data,
+                         rt_tensor* tensor) {
+    RT_NOT_NULL(stream);
+    RT_NOT_NULL(data);
+    RT_NOT_NULL(tensor);
+    *tensor = nullptr;
+    return guarded(__func__, [&]() -> rt_status {
+        uint64_t bytes = 0;
+        RT_TRY(rt_tensor_desc_bytes(desc, &bytes));
+        enpu_hal_place place;
+        RT_TRY(stream->device->resolve(data, bytes, "rt_tensor_wrap", "data", place));
+        auto made = std::make_unique<rt_tensor_impl>();
+        made->device = stream->device;
+        made->home = stream;
+        made->data = data;
+        made->bytes = bytes;
+        made->desc = *desc;
+        made->wrapped = true;
         stream->retain();
         *tensor = made.release();
         return RT_OK;
@@ -122,9 +147,10 @@ void rt_tensor_retain(rt_tensor tensor) {
 
 void rt_tensor_release(rt_tensor tensor) {
     if (!tensor || tensor->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    rt_status_free(guarded(__func__, [&] {
-        return tensor->home->free_block(tensor->data, tensor->uses, "rt_tensor_release");
-    }));
+    if (!tensor->wrapped)
+        rt_status_free(guarded(__func__, [&] {
+            return tensor->home->free_block(tensor->data, tensor->uses, "rt_tensor_release");
+        }));
     rt_stream_impl* home = tensor->home;
     delete tensor;
     home->release();

@@ -13,6 +13,7 @@ struct rt_tensor_impl {
     rt_stream_impl* home = nullptr;  // holds a reference
     void* data = nullptr;
     uint64_t bytes = 0;
+    bool wrapped = false;  // memory of the caller
     enpu_op_tensor desc{};
 
     std::mutex mutex;

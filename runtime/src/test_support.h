@@ -100,6 +100,12 @@ struct Fixture {
         MUST(rt_device_get_counters(device, &result));
         return result;
     }
+    rt_device_info device_info() {
+        rt_device_info result{};
+        result.struct_size = sizeof(result);
+        MUST(rt_device_get_info(device, &result));
+        return result;
+    }
     rt_pool_stats pool() {
         rt_pool_stats result{};
         result.struct_size = sizeof(result);
