@@ -30,8 +30,8 @@ class Ours {
     }
 
     void launch(const rt::Stream& stream) const {
-        rt::check(rt_kernel_launch(stream.get(), binary, nullptr, &params, sizeof(params), operands,
-                                   3));
+        rt::check(
+            rt_kernel_launch(stream.get(), binary, nullptr, &params, sizeof(params), operands, 3));
     }
     void finish() const {
         first.sync(rt_deadline_ms(20'000));
@@ -77,11 +77,13 @@ void run(benchmark::State& state, int batch, Work work, Drain drain, int per_cal
 
 void enqueue_ours(benchmark::State& state) {
     Ours& o = Ours::get();
-    run(state, kBatch, [&] { o.launch(o.first); }, [&] { o.finish(); });
+    run(
+        state, kBatch, [&] { o.launch(o.first); }, [&] { o.finish(); });
 }
 void enqueue_pocl(benchmark::State& state) {
     auto& p = peer();
-    run(state, kBatch, [&] { p.launch(p.first); }, [&] { p.finish(); });
+    run(
+        state, kBatch, [&] { p.launch(p.first); }, [&] { p.finish(); });
 }
 
 // Enqueue and run: the whole way of an operation that computes next to nothing.
@@ -91,15 +93,18 @@ void run_through(benchmark::State& state, Work work, Finish finish) {
         for (int i = 0; i < kBatch; ++i) work();
         finish();
     };
-    run(state, 1, all, [] {}, kBatch);
+    run(
+        state, 1, all, [] {}, kBatch);
 }
 void run_small_kernel_ours(benchmark::State& state) {
     Ours& o = Ours::get();
-    run_through(state, [&] { o.launch(o.first); }, [&] { o.finish(); });
+    run_through(
+        state, [&] { o.launch(o.first); }, [&] { o.finish(); });
 }
 void run_small_kernel_pocl(benchmark::State& state) {
     auto& p = peer();
-    run_through(state, [&] { p.launch(p.first); }, [&] { p.finish(); });
+    run_through(
+        state, [&] { p.launch(p.first); }, [&] { p.finish(); });
 }
 
 // ---- events
@@ -107,12 +112,14 @@ void run_small_kernel_pocl(benchmark::State& state) {
 void event_record_ours(benchmark::State& state) {
     Ours& o = Ours::get();
     const rt::Event event(o.device);
-    run(state, kBatch, [&] { rt::check(rt_event_record(event.get(), o.first.get())); },
+    run(
+        state, kBatch, [&] { rt::check(rt_event_record(event.get(), o.first.get())); },
         [&] { o.finish(); });
 }
 void event_record_pocl(benchmark::State& state) {
     auto& p = peer();
-    run(state, kBatch,
+    run(
+        state, kBatch,
         [&] {
             cl_event event = nullptr;
             bench::check_cl(clEnqueueMarkerWithWaitList(p.first, 0, nullptr, &event), "marker");
@@ -126,7 +133,8 @@ void event_record_pocl(benchmark::State& state) {
 void stream_wait_ours(benchmark::State& state) {
     Ours& o = Ours::get();
     const rt::Event event(o.device);
-    run(state, kBatch,
+    run(
+        state, kBatch,
         [&] {
             o.launch(o.first);
             rt::check(rt_event_record(event.get(), o.first.get()));
@@ -138,12 +146,13 @@ void stream_wait_ours(benchmark::State& state) {
 void stream_wait_pocl(benchmark::State& state) {
     auto& p = peer();
     const size_t one = 1;
-    run(state, kBatch,
+    run(
+        state, kBatch,
         [&] {
             cl_event event = nullptr;
-            bench::check_cl(clEnqueueNDRangeKernel(p.first, p.add, 1, nullptr, &one, &one, 0,
-                                                   nullptr, &event),
-                            "kernel");
+            bench::check_cl(
+                clEnqueueNDRangeKernel(p.first, p.add, 1, nullptr, &one, &one, 0, nullptr, &event),
+                "kernel");
             p.launch(p.second, 1, &event);
             clReleaseEvent(event);
         },
@@ -154,7 +163,8 @@ void stream_wait_pocl(benchmark::State& state) {
 
 void pool_alloc_free_ours(benchmark::State& state) {
     Ours& o = Ours::get();
-    run(state, kBatch,
+    run(
+        state, kBatch,
         [&] {
             void* block = nullptr;
             rt::check(rt_malloc(o.first.get(), 4096, &block));
@@ -164,7 +174,8 @@ void pool_alloc_free_ours(benchmark::State& state) {
 }
 void pool_alloc_free_pocl(benchmark::State& state) {
     auto& p = peer();
-    run(state, kBatch,
+    run(
+        state, kBatch,
         [&] {
             cl_int code = 0;
             cl_mem memory = clCreateBuffer(p.context, CL_MEM_READ_WRITE, 4096, nullptr, &code);
@@ -177,7 +188,8 @@ void pool_alloc_free_pocl(benchmark::State& state) {
 // Sixteen blocks of different sizes alive at once.
 void pool_mixed_ours(benchmark::State& state) {
     Ours& o = Ours::get();
-    run(state, kBatch / 10,
+    run(
+        state, kBatch / 10,
         [&] {
             void* blocks[16];
             for (size_t i = 0; i < 16; ++i)
@@ -188,12 +200,13 @@ void pool_mixed_ours(benchmark::State& state) {
 }
 void pool_mixed_pocl(benchmark::State& state) {
     auto& p = peer();
-    run(state, kBatch / 10,
+    run(
+        state, kBatch / 10,
         [&] {
             cl_mem blocks[16];
             for (size_t i = 0; i < 16; ++i)
-                blocks[i] = clCreateBuffer(p.context, CL_MEM_READ_WRITE, 300 + 1700 * i, nullptr,
-                                           nullptr);
+                blocks[i] =
+                    clCreateBuffer(p.context, CL_MEM_READ_WRITE, 300 + 1700 * i, nullptr, nullptr);
             for (cl_mem block : blocks) clReleaseMemObject(block);
         },
         [] {}, 16);
@@ -216,16 +229,18 @@ rt_graph_exec make_graph(const Ours& o) {
 void graph_replay_ours(benchmark::State& state) {
     Ours& o = Ours::get();
     rt_graph_exec exec = make_graph(o);
-    run(state, 10, [&] { rt::check(rt_graph_launch(exec, o.first.get())); }, [&] { o.finish(); },
+    run(
+        state, 10, [&] { rt::check(rt_graph_launch(exec, o.first.get())); }, [&] { o.finish(); },
         kNodes);
     rt_graph_exec_destroy(exec);
 }
 void graph_replay_pocl(benchmark::State& state) {
     auto& p = peer();
-    run(state, kNodes, [&] { p.launch(p.first); }, [&] { p.finish(); });
+    run(
+        state, kNodes, [&] { p.launch(p.first); }, [&] { p.finish(); });
 }
 
-#define PAIR(name)                                                              \
+#define PAIR(name)                                                                     \
     BENCHMARK(name##_ours)->Name(#name "/ours")->UseManualTime()->Iterations(kRounds); \
     BENCHMARK(name##_pocl)->Name(#name "/pocl")->UseManualTime()->Iterations(kRounds)
 

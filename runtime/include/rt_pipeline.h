@@ -51,7 +51,8 @@ typedef struct rt_pipeline_desc {
     void* context;
     /* Inputs and outputs of kernels that are used once may stay in pinned memory where the engines
      * reach it: 1 skips the copy, slot->input (output) is then host_input (host_output). With
-     * output_in_place a slot is not free again before the pop after the one that gave its output.
+     * output_in_place a slot is not free again before its output was released (next pop,
+     * rt_pipeline_release).
      */
     uint32_t input_in_place;
     uint32_t output_in_place;
@@ -87,6 +88,9 @@ RT_API rt_status rt_pipeline_push(rt_pipeline pipeline, const rt_pipeline_piece*
  * pop. RT_NOT_FOUND when nothing is in flight. The failure of an item is given by its pop: the
  * pipeline goes on after rt_pipeline_reset. */
 RT_API rt_status rt_pipeline_pop(rt_pipeline pipeline, uint64_t deadline_ns, const void** host);
+/* The caller is done with the output of the last pop; the next pop says so too. With
+ * output_in_place this frees its slot. */
+RT_API void rt_pipeline_release(rt_pipeline pipeline);
 /* Drops what is in flight and resets the streams. Blocks as rt_stream_reset. */
 RT_API rt_status rt_pipeline_reset(rt_pipeline pipeline);
 

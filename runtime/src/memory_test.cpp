@@ -44,7 +44,8 @@ struct Registered {
 
 // ------------------------------------------------------------------------------ merged copies
 
-TEST_CASE("a list of copies joins what continues in both memories and keeps the order of the rest") {
+TEST_CASE(
+    "a list of copies joins what continues in both memories and keeps the order of the rest") {
     CopyList list;
     auto* a = reinterpret_cast<enpu_hal_buffer*>(0x10);
     auto* b = reinterpret_cast<enpu_hal_buffer*>(0x20);
@@ -195,9 +196,9 @@ TEST_CASE("prefetch loads beside the work and orders both sides by events") {
     for (int layer = 1; layer <= 5; ++layer) {
         MUST(rt_event_wait(loaded, soon()));  // the host may write the pinned memory again
         std::fill(weights, weights + kCount, float(layer));
-        const rt_copy halves[] = {{x, weights, kBytes / 2},
-                                  {static_cast<char*>(x) + kBytes / 2, weights + kCount / 2,
-                                   kBytes / 2}};
+        const rt_copy halves[] = {
+            {x, weights, kBytes / 2},
+            {static_cast<char*>(x) + kBytes / 2, weights + kCount / 2, kBytes / 2}};
         MUST(rt_prefetch(loader, halves, 2, used, loaded));
         MUST(rt_stream_wait_event(f.stream, loaded));
         MUST(launch_double(f.stream, f.kernel("binary"), x, y, kCount));
@@ -275,7 +276,7 @@ const char* second_spec() {
 
 }  // namespace
 
-TEST_CASE("a copy between two devices arrives and says which way it went") {
+TEST_CASE("a copy between two devices arrives and says which way it went", "[peer]") {
     Fixture f;
     rt_device device = nullptr;
     rt_stream stream = nullptr;
@@ -305,7 +306,7 @@ TEST_CASE("a copy between two devices arrives and says which way it went") {
     rt_device_close(device);
 }
 
-TEST_CASE("a copy to the same device, of nothing and of foreign memory") {
+TEST_CASE("a copy to the same device, of nothing and of foreign memory", "[peer]") {
     Fixture f;
     rt_stream other = make_stream(f.device, 0);
     void* a = f.upload(std::vector<int>(100, 5));
@@ -337,8 +338,8 @@ TEST_CASE("memory that was freed cannot be used") {
     OK(rt_free(f.stream, block));
     CHECK(contains(failure(rt_fill(f.stream, block, 0, 1, 10)).message, "was freed"));
     CHECK(contains(failure(rt_memcpy_d2d(f.stream, kept, block, 10)).message, "source"));
-    CHECK(contains(
-        failure(launch_double(f.stream, f.kernel("binary"), block, kept, 10)).message, "was freed"));
+    CHECK(contains(failure(launch_double(f.stream, f.kernel("binary"), block, kept, 10)).message,
+                   "was freed"));
     OK(rt_free(f.stream, kept));
 }
 
@@ -352,7 +353,8 @@ TEST_CASE("poison mode shows what is read before it is written and finds writes 
     rt_graph graph = nullptr;
     rt_graph_exec late = nullptr;
     MUST(rt_graph_create(f.device, &graph));
-    MUST(rt_graph_add_fill(graph, static_cast<char*>(block) + 128, 0x42, 1, 8, nullptr, 0, nullptr));
+    MUST(
+        rt_graph_add_fill(graph, static_cast<char*>(block) + 128, 0x42, 1, 8, nullptr, 0, nullptr));
     MUST(rt_graph_instantiate(graph, &late));
     OK(rt_free(f.stream, neighbour));
     OK(rt_free(f.stream, block));

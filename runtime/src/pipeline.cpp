@@ -203,6 +203,12 @@ rt_status rt_pipeline_impl::pop(uint64_t deadline_ns, const void** host) {
     return status;
 }
 
+void rt_pipeline_impl::release_output() {
+    std::lock_guard lock(mutex_);
+    reading_ = 0;
+    changed_.notify_all();
+}
+
 rt_status rt_pipeline_impl::reset() {
     std::lock_guard one(pushing_);
     for (rt_stream stream : {load_stream, compute_stream, store_stream})
@@ -279,6 +285,10 @@ rt_status rt_pipeline_pop(rt_pipeline pipeline, uint64_t deadline_ns, const void
     RT_NOT_NULL(host);
     *host = nullptr;
     return guarded(__func__, [&] { return pipeline->pop(deadline_ns, host); });
+}
+
+void rt_pipeline_release(rt_pipeline pipeline) {
+    if (pipeline) pipeline->release_output();
 }
 
 rt_status rt_pipeline_reset(rt_pipeline pipeline) {

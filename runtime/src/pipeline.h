@@ -23,6 +23,7 @@ struct rt_pipeline_impl {
     rt_status input(uint64_t deadline_ns, void** host);
     rt_status push(const rt_pipeline_piece* pieces, uint32_t count);
     rt_status pop(uint64_t deadline_ns, const void** host);
+    void release_output();
     rt_status reset();
     uint32_t free_slots();
     uint32_t in_flight();

@@ -52,6 +52,7 @@ struct PipelineFixture : Fixture {
         const auto* values = static_cast<const float*>(host);
         INFO("item that gives " << expected << " gave " << values[0]);
         REQUIRE(std::count(values, values + kCount, expected) == kCount);
+        rt_pipeline_release(pipeline);
     }
 };
 
@@ -126,8 +127,8 @@ TEST_CASE("pipeline: an input in many pieces is merged into one submission") {
     for (uint32_t i = 0; i < kPieces; ++i)
         REQUIRE(static_cast<const float*>(host)[i * kPart / sizeof(float)] == float(2 * i));
     pieces[3].bytes = kBytes;
-    CHECK(contains(failure(rt_pipeline_push(f.pipeline, pieces.data(), kPieces)).message,
-                   "piece 3"));
+    CHECK(
+        contains(failure(rt_pipeline_push(f.pipeline, pieces.data(), kPieces)).message, "piece 3"));
     f.push(1);  // a refused push took no slot
     f.pop(2);
     OK(rt_host_free(f.device, parts));
@@ -196,7 +197,7 @@ TEST_CASE("pipeline: a wrong description is refused") {
     CHECK(contains(failure(rt_pipeline_create(f.device, &desc, &pipeline)).message, "slots is 17"));
     desc.slots = 2;
     desc.output_bytes = 0;
-    CHECK(contains(failure(rt_pipeline_create(f.device, &desc, &pipeline)).message,
-                   "output_bytes"));
+    CHECK(
+        contains(failure(rt_pipeline_create(f.device, &desc, &pipeline)).message, "output_bytes"));
     CHECK(pipeline == nullptr);
 }

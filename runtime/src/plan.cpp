@@ -46,6 +46,7 @@ class Planner {
     uint64_t lower_bound() const;
     uint64_t place(const std::vector<uint32_t>& order);
     void improve();
+    void search();
     template <typename Key>
     void attempt(Key key);
     void keep_if_better(const std::vector<uint32_t>& order);
@@ -186,6 +187,32 @@ void Planner::improve() {
     }
 }
 
+// Moves of single pieces in the order of placement, kept while they do no harm. Always the same
+// moves: a plan does not change from run to run. The work is bounded by that of a few hundred
+// placements of a graph of hundreds of values.
+void Planner::search() {
+    const uint64_t count = pieces_.size();
+    const uint64_t budget = std::min<uint64_t>(400, 20'000'000 / (count * count + 1));
+    uint64_t state = 0x9e3779b97f4a7c15;
+    const auto below = [&](uint64_t limit) {
+        state = state * 6364136223846793005 + 1442695040888963407;
+        return static_cast<std::ptrdiff_t>((state >> 33) % limit);
+    };
+    std::vector<uint32_t> order = best_order_;
+    uint64_t bytes = best_bytes_;
+    for (uint64_t i = 0; i < budget && best_bytes_ > bound_; ++i) {
+        std::vector<uint32_t> moved = order;
+        auto from = below(count), to = below(count);
+        if (from < to) std::swap(from, to);
+        std::rotate(moved.begin() + to, moved.begin() + from, moved.begin() + from + 1);
+        const uint64_t now = place(moved);
+        if (now > bytes) continue;
+        bytes = now;
+        order = moved;
+        keep_if_better(order);
+    }
+}
+
 void Planner::finish(rt_plan_result& result) {
     std::vector<uint32_t> piece_of(count_);
     for (uint32_t i = 0; i < count_; ++i) {
@@ -200,6 +227,7 @@ void Planner::finish(rt_plan_result& result) {
     attempt([](const Piece& p) { return std::pair(UINT32_MAX - p.first, p.bytes); });
     attempt([](const Piece& p) { return std::pair(p.last, p.bytes); });
     improve();
+    search();
     for (uint32_t i = 0; i < count_; ++i) {
         values_[i].shares = home_[i] != i;
         values_[i].offset = best_[piece_of[root(i)]].offset;
