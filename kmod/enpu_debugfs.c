@@ -185,6 +185,8 @@ void enpu_debugfs_init(struct enpu_device *edev)
 	drm_debugfs_add_files(&edev->drm, enpu_debugfs_files, ARRAY_SIZE(enpu_debugfs_files));
 	debugfs_create_file("force_reset", 0200, edev->drm.accel->debugfs_root, edev,
 			    &enpu_force_reset_fops);
+	debugfs_create_file("registers", 0600, edev->drm.accel->debugfs_root, edev,
+			    &enpu_registers_fops);
 	if (edev->features & ENPU_CAP_FEATURES_FAULT_INJECTION)
 		debugfs_create_file("inject_fault", 0200, edev->drm.accel->debugfs_root, edev,
 				    &enpu_inject_fault_fops);
