@@ -384,4 +384,5 @@ RT_API rt_status rt_graph_update_copy(rt_graph_exec exec, rt_node node, void* ds
 
 #include "rt_memory.h"
 #include "rt_pipeline.h"
+#include "rt_profile.h"
 #endif

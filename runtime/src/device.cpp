@@ -9,6 +9,7 @@
 
 #include "common/status.h"
 #include "loader/loader.h"
+#include "profile.h"
 #include "stream.h"
 
 namespace enpu::rt {
@@ -129,7 +130,14 @@ rt_device_impl::rt_device_impl(const enpu_hal_plugin& plugin, enpu_hal_device* d
     for (uint32_t op = 0; op < ENPU_OPS; ++op) kernels[op] = {this, enpu::hal::find_op(op)};
 }
 
+void rt_device_impl::keep(enpu_hal_buffer* buffer) {
+    std::lock_guard lock(streams_mutex);
+    kept.push_back(buffer);
+}
+
 rt_device_impl::~rt_device_impl() {
+    profile::forget(*this);
+    for (enpu_hal_buffer* buffer : kept) hal.memory->free(buffer);
     timestamps.release(hal);
     pool.reset();  // its buffers must be gone before the device closes
     hal.device->close(handle);

@@ -20,6 +20,10 @@ struct rt_kernel_impl {
     const enpu::hal::OpInfo* info = nullptr;
 };
 
+namespace enpu::rt::profile {
+class DeviceRecorder;
+}
+
 namespace enpu::rt {
 
 // 8-byte words of pinned memory for timestamps. A word is reused when the work that writes it has
@@ -81,6 +85,14 @@ struct rt_device_impl {
     std::array<rt_kernel_impl, ENPU_OPS> kernels;
 
     std::atomic<bool> poison{false};  // poison.h
+
+    // Of the recording `recorder_generation`, made when the device first does something in it.
+    std::mutex recorder_mutex;
+    std::shared_ptr<enpu::rt::profile::DeviceRecorder> recorder;
+    uint64_t recorder_generation = 0;
+    // Frees the buffer when the device closes: hung work may still write to it.
+    void keep(enpu_hal_buffer* buffer);
+    std::vector<enpu_hal_buffer*> kept;  // guarded by streams_mutex
 
     std::mutex streams_mutex;
     std::vector<rt_stream_impl*> streams;

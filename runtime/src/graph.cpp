@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "graph.h"
 
+#include "profile_hook.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -202,11 +204,14 @@ rt_status rt_graph_launch(rt_graph_exec exec, rt_stream stream) {
                                "graph and stream are of different devices");
         std::lock_guard lock(exec->mutex);
         Point point;
-        if (exec->handle) {
+        // Node by node when it is recorded, so that every kernel has its times.
+        const bool recorded = profile::on(RT_PROFILE_DEVICE);
+        if (exec->handle && !recorded) {
             RT_TRY(stream->enqueue({nullptr, 0, exec->handle, "graph", kOrigin, &exec->last},
                                    &point.value, &point.timeline));
         } else {
-            const size_t most = std::max<uint32_t>(exec->device->info.max_commands, 1);
+            const size_t limit = exec->device->info.max_commands;
+            const size_t most = std::max<size_t>(recorded ? limit / 2 - 1 : limit, 1);
             for (size_t i = 0; i < exec->commands.size(); i += most) {
                 const uint32_t count =
                     static_cast<uint32_t>(std::min(most, exec->commands.size() - i));

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "profile.h"
+
 namespace enpu::rt {
 namespace {
 
@@ -47,6 +49,8 @@ rt_status allocate_block(rt_stream_impl& stream, uint64_t bytes, const char* ori
                          void** pointer) {
     rt_device_impl& device = *stream.device;
     RT_TRY(device.pool->allocate(stream.cache, bytes, stream.timeout_ns, pointer));
+    if (profile::on(RT_PROFILE_MEMORY)) [[unlikely]]
+        profile::note_memory(device);
     if (!device.poison.load(std::memory_order_relaxed)) [[likely]]
         return RT_OK;
     rt_status status = prepare(stream, *pointer, origin);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "enpu_hal.h"
+#include "profile_hook.h"
 #include "rt.h"
 
 struct rt_status_impl {
@@ -29,6 +30,7 @@ rt_status from_hal(const enpu_hal_status& status, const char* origin) noexcept;
 // Runs the body of a public function; exceptions become statuses.
 template <typename Body>
 rt_status guarded(const char* origin, Body body) noexcept {
+    const profile::ApiSpan span(origin);
     try {
         return body();
     } catch (const std::bad_alloc&) {

@@ -7,6 +7,7 @@
 
 #include "common/status.h"
 #include "poison.h"
+#include "profile.h"
 
 using namespace enpu::rt;
 
@@ -178,7 +179,10 @@ rt_status rt_stream_impl::submit_locked(const StreamWork& work) {
     submission.command_count = work.count;
     enpu_hal_status status;
     status.code = ENPU_HAL_OK;
-    RT_TRY(submit(work, submission, status));
+    if (profile::on(RT_PROFILE_DEVICE)) [[unlikely]]
+        RT_TRY(profile::submit(*this, work, submission, status));
+    else
+        RT_TRY(submit_now(work, submission, status));
     ++enqueued;
     origins_[enqueued % kOrigins] = {work.what, work.origin};
     if (wait_count) {
@@ -189,8 +193,8 @@ rt_status rt_stream_impl::submit_locked(const StreamWork& work) {
     return RT_OK;
 }
 
-rt_status rt_stream_impl::submit(const StreamWork& work, enpu_hal_submission& submission,
-                                 enpu_hal_status& status) {
+rt_status rt_stream_impl::submit_now(const StreamWork& work, enpu_hal_submission& submission,
+                                     enpu_hal_status& status) {
     const uint64_t limit = deadline();
     const enpu_hal_plugin& hal = device->hal;
     const uint32_t code = work.graph
@@ -312,7 +316,10 @@ rt_status rt_stream_impl::free_block(void* pointer, const std::vector<Point>& us
     std::lock_guard lock(mutex);
     // A pending wait is part of the operation that comes next.
     const uint64_t point = waits_.empty() && held_back_.empty() ? enqueued : enqueued + 1;
-    return device->pool->free(closed ? nullptr : &cache, point, pointer, origin);
+    RT_TRY(device->pool->free(closed ? nullptr : &cache, point, pointer, origin));
+    if (profile::on(RT_PROFILE_MEMORY)) [[unlikely]]
+        profile::note_memory(*device);
+    return RT_OK;
 }
 
 // -------------------------------------------------------------------------------------------

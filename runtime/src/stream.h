@@ -42,6 +42,9 @@ struct rt_stream_impl {
     // null) is the point at which it is done.
     rt_status enqueue_copy(const enpu_hal_place& dst, const enpu_hal_place& src, uint64_t bytes,
                            const char* origin, uint64_t* value);
+    // Hands a submission to the backend; the caller holds the lock.
+    rt_status submit_now(const StreamWork& work, enpu_hal_submission& submission,
+                         enpu_hal_status& status);
     // Submits what was held back.
     rt_status flush(const char* origin);
     rt_status sync(uint64_t deadline_ns, const char* origin);
@@ -89,8 +92,6 @@ struct rt_stream_impl {
     rt_status enqueue_locked(const StreamWork& work);
     rt_status submit_locked(const StreamWork& work);
     rt_status flush_locked(const char* origin);
-    rt_status submit(const StreamWork& work, enpu_hal_submission& submission,
-                     enpu_hal_status& status);
     rt_status failure(const enpu_hal_status& status, const char* origin);
     void hold(const std::shared_ptr<enpu::rt::Timeline>& waited, uint64_t until);
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""make bench: the detection model on a 320x320 picture, on the NPU and on ONNX Runtime's own CPU provider, side by side."""
+"""make bench: the runtime beside PoCL, the serving case, and the detection model on a 320x320 picture, on the NPU and on ONNX Runtime's
+own CPU provider, side by side."""
 import json
 import shutil
 import statistics
 import struct
 import subprocess
+import sys
 import time
 import zlib
 
-from . import paths
+from . import bench_runtime, paths
 from .cli import ENVIRONMENT
 from .ocr import MODELS, stage_inputs
 from .paths import GuestError, say
@@ -73,7 +75,7 @@ def row(name, ours, peer, target, where):
             "ok": ratio >= target, "where": where, "runs": len(ours), "spread": round(spread, 3)}
 
 
-def main():
+def model_rows():
     folder = paths.BUILD / "bench"
     folder.mkdir(parents=True, exist_ok=True)
     if not (paths.BUILD / "bin" / "enpu-ocr").exists() or not module_path().exists():
@@ -90,10 +92,35 @@ def main():
         cpu = in_guest(session, inside, "ort-cpu", 1, 1)
         rows.append(row("detection on the NPU, guest", npu, cpu, GUEST_TARGET, config.accel))
         problems = session.problems()
+    shutil.rmtree(folder, ignore_errors=True)
+    return rows, problems
+
+
+PARTS = {
+    "runtime": lambda: (bench_runtime.micro_rows(), []),
+    "serving": lambda: (bench_runtime.serving_native(), []),
+    "serving-guest": bench_runtime.serving_guest,
+    "model": model_rows,
+}
+
+
+def main():
+    """Runs the parts named on the command line, all by default; rows of parts that did not run stay in the file."""
+    wanted = sys.argv[1:] or list(PARTS)
+    unknown = [name for name in wanted if name not in PARTS]
+    if unknown:
+        raise GuestError(f"no benchmark '{unknown[0]}'; there are: {' '.join(PARTS)}")
     out = paths.BUILD / "results" / "bench.json"
+    before = json.loads(out.read_text(encoding="utf-8"))["rows"] if out.exists() else []
+    rows, problems = [], []
+    for name in wanted:
+        part_rows, part_problems = PARTS[name]()
+        rows += part_rows
+        problems += part_problems
+    names = {entry["name"] for entry in rows}
+    rows = [entry for entry in before if entry["name"] not in names] + rows
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps({"date": time.strftime("%Y-%m-%d"), "rows": rows, "kernel_log": problems}, indent=1) + "\n",
                    encoding="utf-8")
-    shutil.rmtree(folder, ignore_errors=True)
     say(f"results are in {out}")
     return 0
