@@ -5,26 +5,12 @@
 
 #include <immintrin.h>
 
-#include <bit>
-#include <cmath>
-#include <cstdint>
 #include <cstring>
-#include <limits>
-#include <type_traits>
 
+#include "scalar.h"
 #include "strided.h"
 
 namespace enpu::ops {
-
-struct Half {
-    uint16_t bits;
-};
-struct Bfloat {
-    uint16_t bits;
-};
-struct Bool {
-    uint8_t bits;
-};
 
 template <class T>
 struct Tag {
@@ -69,68 +55,6 @@ inline auto with_element_size(uint32_t dtype, Function&& function) {
             return function(Tag<uint64_t>{});
         default:
             return function(Tag<uint32_t>{});
-    }
-}
-
-inline bool is_float(uint32_t dtype) {
-    return dtype == ENPU_DTYPE_F32 || dtype == ENPU_DTYPE_F16 || dtype == ENPU_DTYPE_BF16;
-}
-
-// Truncates toward zero; out of range saturates, NaN is 0.
-inline int64_t saturate_i64(double value) {
-    if (value >= 0x1p63) return std::numeric_limits<int64_t>::max();
-    if (value < -0x1p63) return std::numeric_limits<int64_t>::min();
-    return value == value ? static_cast<int64_t>(value) : 0;
-}
-
-inline float half_to_float(Half value) {
-    return _cvtsh_ss(value.bits);
-}
-inline float bfloat_to_float(Bfloat value) {
-    return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
-}
-inline Half float_to_half(float value) {
-    return {static_cast<uint16_t>(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT))};
-}
-inline Bfloat float_to_bfloat(float value) {
-    const uint32_t bits = std::bit_cast<uint32_t>(value);
-    const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    const uint32_t quiet = (bits >> 16) | 0x40u;
-    return {static_cast<uint16_t>(value == value ? rounded : quiet)};
-}
-
-// C is float, int64_t, or T itself (elements that are only moved).
-template <class C, class T>
-inline C load(T value) {
-    if constexpr (std::is_same_v<C, T>) {
-        return value;
-    } else if constexpr (std::is_same_v<T, Half>) {
-        return load<C>(half_to_float(value));
-    } else if constexpr (std::is_same_v<T, Bfloat>) {
-        return load<C>(bfloat_to_float(value));
-    } else if constexpr (std::is_same_v<T, Bool>) {
-        return static_cast<C>(value.bits != 0);
-    } else if constexpr (std::is_same_v<T, float> && std::is_same_v<C, int64_t>) {
-        return saturate_i64(value);
-    } else {
-        return static_cast<C>(value);
-    }
-}
-
-template <class T, class C>
-inline T store(C value) {
-    if constexpr (std::is_same_v<C, T>) {
-        return value;
-    } else if constexpr (std::is_same_v<T, Bool>) {
-        return {static_cast<uint8_t>(value != 0)};
-    } else if constexpr (std::is_same_v<T, Half>) {
-        return float_to_half(static_cast<float>(value));
-    } else if constexpr (std::is_same_v<T, Bfloat>) {
-        return float_to_bfloat(static_cast<float>(value));
-    } else if constexpr (std::is_same_v<C, float> && std::is_integral_v<T>) {
-        return static_cast<T>(saturate_i64(value));
-    } else {
-        return static_cast<T>(value);
     }
 }
 

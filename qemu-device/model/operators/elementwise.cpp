@@ -4,6 +4,7 @@
 
 #include "element.h"
 #include "families.h"
+#include "formulas.h"
 #include "functions.h"
 #include "tiles.h"
 
@@ -71,18 +72,6 @@ Outcome select(const Call& call) {
             put_as<T, T>(y, data(3), block, 3);
         });
     });
-}
-
-// An integer with more than 24 significant bits as a float whose lowest bit tells whether bits were
-// lost, so that rounding it once more to bf16 gives the correctly rounded result.
-float round_to_odd(int64_t value) {
-    const uint64_t magnitude = value < 0 ? 0 - uint64_t(value) : uint64_t(value);
-    if (magnitude < (1u << 24)) return static_cast<float>(value);
-    const int shift = 40 - std::countl_zero(magnitude);
-    uint64_t kept = magnitude >> shift;
-    kept |= (kept << shift) != magnitude;
-    const float result = static_cast<float>(kept) * static_cast<float>(uint64_t(1) << shift);
-    return value < 0 ? -result : result;
 }
 
 template <class C>

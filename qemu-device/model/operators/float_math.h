@@ -8,14 +8,16 @@
 #include <cmath>
 #include <cstdint>
 
+#include "portable.h"
+
 namespace enpu::ops::math {
 
-inline float fma(float a, float b, float c) {
-    return __builtin_fmaf(a, b, c);
+ENPU_PORTABLE float fma(float a, float b, float c) {
+    return ::fmaf(a, b, c);
 }
 
 // 2^n for n in [-126, 127].
-inline float pow2(int32_t n) {
+ENPU_PORTABLE float pow2(int32_t n) {
     return std::bit_cast<float>(static_cast<uint32_t>(n + 127) << 23);
 }
 
@@ -24,7 +26,7 @@ struct Reduced {
     float r;
     int32_t n;
 };
-inline Reduced reduce_exp(float x) {
+ENPU_PORTABLE Reduced reduce_exp(float x) {
     constexpr float kRound = 0x1.8p23f;  // adding it leaves the nearest integer in the low bits
     constexpr float kLn2High = 0x1.62e4p-1f;
     constexpr float kLn2Low = 0x1.7f7d1cp-20f;
@@ -36,7 +38,7 @@ inline Reduced reduce_exp(float x) {
 }
 
 // e^r - 1 for |r| <= ln(2) / 2: its Taylor series, 6e-9 relative.
-inline float expm1_reduced(float r) {
+ENPU_PORTABLE float expm1_reduced(float r) {
     float p = 1.0f / 5040;
     p = fma(p, r, 1.0f / 720);
     p = fma(p, r, 1.0f / 120);
@@ -46,7 +48,7 @@ inline float expm1_reduced(float r) {
     return fma(p, r * r, r);
 }
 
-inline float exp(float x) {
+ENPU_PORTABLE float exp(float x) {
     // NaN passes both comparisons unchanged. Past the limits the result is infinite, or 0.
     float bounded = x > 89.0f ? 89.0f : x;
     bounded = bounded < -104.5f ? -104.5f : bounded;
@@ -56,7 +58,7 @@ inline float exp(float x) {
     return (1.0f + expm1_reduced(reduced.r)) * pow2(half) * pow2(reduced.n - half);
 }
 
-inline float expm1(float x) {
+ENPU_PORTABLE float expm1(float x) {
     float bounded = x > 89.0f ? 89.0f : x;
     bounded = bounded < -30.0f ? -30.0f : bounded;
     const Reduced reduced = reduce_exp(bounded);
@@ -67,11 +69,11 @@ inline float expm1(float x) {
     return bounded > 88.8f ? bounded * 0x1p127f : result;
 }
 
-inline float sigmoid(float x) {
+ENPU_PORTABLE float sigmoid(float x) {
     return 1.0f / (1.0f + exp(-x));
 }
 
-inline float tanh(float x) {
+ENPU_PORTABLE float tanh(float x) {
     const float magnitude = std::fabs(x);
     const float bounded = magnitude > 10.0f ? 10.0f : magnitude;
     const float e = expm1(2.0f * bounded);
@@ -79,7 +81,7 @@ inline float tanh(float x) {
 }
 
 // log((1 + s) / (1 - s)) / (2 s) - 1 for s^2 = z <= 1/34 (mantissas) or 1/9 (log1p).
-inline float atanh_series(float z) {
+ENPU_PORTABLE float atanh_series(float z) {
     float p = 1.0f / 17;
     p = fma(p, z, 1.0f / 15);
     p = fma(p, z, 1.0f / 13);
@@ -91,7 +93,7 @@ inline float atanh_series(float z) {
     return p * z;
 }
 
-inline float log(float x) {
+ENPU_PORTABLE float log(float x) {
     constexpr float kLn2High = 0x1.62e4p-1f;
     constexpr float kLn2Low = 0x1.7f7d1cp-20f;
     const bool subnormal = x < 0x1p-126f;
@@ -113,12 +115,12 @@ inline float log(float x) {
 }
 
 // log(1 + u) for 0 <= u <= 1.
-inline float log1p_unit(float u) {
+ENPU_PORTABLE float log1p_unit(float u) {
     const float s = u / (2.0f + u);
     return fma(-s, u, 2.0f * s * atanh_series(s * s)) + u;
 }
 
-inline float softplus(float x) {
+ENPU_PORTABLE float softplus(float x) {
     const float positive = x < 0.0f ? 0.0f : x;
     return positive + log1p_unit(exp(-std::fabs(x)));
 }
@@ -128,7 +130,7 @@ struct Square {
     float high;
     float low;
 };
-inline Square square_of(float x, float factor) {
+ENPU_PORTABLE Square square_of(float x, float factor) {
     const float scaled = x * factor;  // exact: the factor is a power of two
     const float high = scaled * x;
     return {high, fma(scaled, x, -high)};
@@ -136,7 +138,7 @@ inline Square square_of(float x, float factor) {
 
 // erfc(x) for 0.5 <= x: exp(-x^2) times a polynomial in t = 1 / (1 + 0.7 x), fitted to exp(x^2)
 // erfc(x).
-inline float erfc_tail(float x, Square square) {
+ENPU_PORTABLE float erfc_tail(float x, Square square) {
     const float bounded = x > 10.1f ? 10.1f : x;
     const float t = 1.0f / fma(0.7f, bounded, 1.0f);
     float p = 0x1.f9110cp-4f;
@@ -153,7 +155,7 @@ inline float erfc_tail(float x, Square square) {
 }
 
 // erf(x) for |x| <= 0.5: its Taylor series.
-inline float erf_small(float x) {
+ENPU_PORTABLE float erf_small(float x) {
     const float z = x * x;
     float p = 1.0f / 9360;
     p = fma(p, z, -1.0f / 1320);
@@ -164,14 +166,14 @@ inline float erf_small(float x) {
     return 0x1.20dd76p0f * fma(p * z, x, x);
 }
 
-inline float erf(float x) {
+ENPU_PORTABLE float erf(float x) {
     const float magnitude = std::fabs(x);
     const float tail = std::copysign(1.0f - erfc_tail(magnitude, square_of(x, 1.0f)), x);
     return magnitude < 0.5f ? erf_small(x) : tail;
 }
 
 // The normal distribution function: erfc(-x / sqrt 2) / 2, accurate in the lower tail too.
-inline float normal_cdf(float x) {
+ENPU_PORTABLE float normal_cdf(float x) {
     const float scaled = x * 0x1.6a09e6p-1f;
     const float magnitude = std::fabs(scaled);
     const float tail = 0.5f * erfc_tail(magnitude, square_of(x, 0.5f));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 
-#include "float_math.h"
+#include "formulas.h"
 #include "functions.h"
 
 namespace enpu::ops {
@@ -18,38 +18,6 @@ template <class Function>
 inline void map2(const float* a, const float* b, float* y, int64_t count, Function function) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < count; ++i) y[i] = function(a[i], b[i]);
-}
-
-inline float relu(float x) {
-    return x < 0.0f ? 0.0f : x;
-}
-inline float clip(float x, float low, float high) {
-    const float above = x < low ? low : x;
-    return above > high ? high : above;
-}
-
-inline float gelu_tanh(float x) {
-    constexpr float kTwoSqrt2OverPi = 0x1.988454p0f;
-    const float inner = math::fma(0.044715f * x * x, x, x);
-    return x * math::sigmoid(kTwoSqrt2OverPi * inner);
-}
-
-// x tanh(log(1 + e^x)) without the logarithm.
-inline float mish(float x) {
-    const float e = math::exp(x > 20.0f ? 20.0f : x);
-    const float n = e * (e + 2.0f);
-    return x * (n / (n + 2.0f));
-}
-
-// 0 * inf would be NaN where the limit is -0.
-inline float gated(float x, float gate) {
-    return gate == 0.0f ? -0.0f : x * gate;
-}
-
-inline bool infinite_as_asked(float x, float sign) {
-    const bool positive = x > 0x1.fffffep127f;
-    const bool negative = x < -0x1.fffffep127f;
-    return (positive && sign >= 0.0f) || (negative && sign <= 0.0f);
 }
 
 void apply_rectifier(const Activation& f, const float* x, float* y, int64_t n) {
@@ -177,12 +145,6 @@ void apply_library(const Activation& f, const float* x, float* y, int64_t n) {
         default:
             return map(x, y, n, [](float v) { return std::atanh(v); });
     }
-}
-
-// The remainder with the sign of the divisor.
-inline float floor_mod(float a, float b) {
-    const float remainder = std::fmod(a, b);
-    return remainder != 0.0f && (remainder < 0.0f) != (b < 0.0f) ? remainder + b : remainder;
 }
 
 void apply_comparison(uint32_t function, const float* a, const float* b, float* y, int64_t n) {

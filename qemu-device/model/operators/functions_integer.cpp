@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "element.h"
+#include "formulas.h"
 #include "functions.h"
 
 namespace enpu::ops {
@@ -18,57 +19,9 @@ inline void map2(const int64_t* a, const int64_t* b, int64_t* y, int64_t count, 
     for (int64_t i = 0; i < count; ++i) y[i] = function(a[i], b[i]);
 }
 
-inline int64_t wrap(uint64_t bits) {
-    return static_cast<int64_t>(bits);
-}
-inline int64_t add(int64_t a, int64_t b) {
-    return wrap(uint64_t(a) + uint64_t(b));
-}
-inline int64_t subtract(int64_t a, int64_t b) {
-    return wrap(uint64_t(a) - uint64_t(b));
-}
-inline int64_t multiply(int64_t a, int64_t b) {
-    return wrap(uint64_t(a) * uint64_t(b));
-}
-
-// Truncates; by 0 it is 0, and the one quotient that does not fit wraps.
-inline int64_t divide(int64_t a, int64_t b) {
-    if (b == 0) return 0;
-    return b == -1 ? subtract(0, a) : a / b;
-}
-inline int64_t remainder(int64_t a, int64_t b) {
-    return b == 0 || b == -1 ? 0 : a % b;
-}
-inline int64_t floor_mod(int64_t a, int64_t b) {
-    const int64_t r = remainder(a, b);
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
-inline int64_t power(int64_t base, int64_t exponent) {
-    if (exponent < 0) {
-        if (base == 1) return 1;
-        return base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
-    }
-    int64_t result = 1;
-    for (; exponent > 0; exponent >>= 1) {
-        if (exponent & 1) result = multiply(result, base);
-        base = multiply(base, base);
-    }
-    return result;
-}
-
 int64_t bits_of(uint32_t dtype) {
     return with_dtype(dtype,
                       [](auto tag) { return int64_t(8 * sizeof(typename decltype(tag)::Type)); });
-}
-
-// Shifts by a negative count or by the width of the dtype and more leave 0, or the sign of a right
-// shift.
-inline int64_t shift_left(int64_t a, int64_t count, int64_t bits) {
-    return count < 0 || count >= bits ? 0 : wrap(uint64_t(a) << count);
-}
-inline int64_t shift_right(int64_t a, int64_t count, int64_t bits) {
-    return count < 0 || count >= bits ? (a < 0 ? -1 : 0) : a >> count;
 }
 
 }  // namespace
@@ -123,7 +76,7 @@ void apply_binary(uint32_t function, uint32_t dtype, const int64_t* a, const int
         case ENPU_BINARY_POW:
             return with(power);
         case ENPU_BINARY_MOD:
-            return with(floor_mod);
+            return with(modulo);
         case ENPU_BINARY_FMOD:
             return with(remainder);
         case ENPU_BINARY_PRELU:

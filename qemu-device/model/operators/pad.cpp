@@ -6,6 +6,7 @@
 
 #include "element.h"
 #include "families.h"
+#include "pad_source.h"
 #include "tiles.h"
 
 namespace enpu::ops {
@@ -13,28 +14,9 @@ namespace {
 
 constexpr int64_t kTileElements = 1 << 18;
 
-struct Axis {
-    int64_t before;
-    int64_t size;  // of x
-};
-
-// Where position `at` of y lies in x, -1 for the constant. Modes that repeat do so as often as it
-// takes.
-int64_t source(int64_t at, const Axis& axis, uint32_t mode) {
-    const int64_t position = at - axis.before;
-    if (position >= 0 && position < axis.size) return position;
-    if (mode == ENPU_PAD_MODE_CONSTANT) return -1;
-    if (mode == ENPU_PAD_MODE_EDGE) return position < 0 ? 0 : axis.size - 1;
-    if (axis.size == 1) return 0;
-    const int64_t period = mode == ENPU_PAD_MODE_WRAP ? axis.size : 2 * (axis.size - 1);
-    const int64_t rest = position % period;
-    const int64_t in_period = rest < 0 ? rest + period : rest;
-    return in_period < axis.size ? in_period : period - in_period;
-}
-
 struct Padding {
     Loop loop;  // streams x, y; dims of y
-    std::array<Axis, kMaxLoopRank> axes;
+    std::array<PadAxis, kMaxLoopRank> axes;
     uint32_t mode;
 };
 
@@ -85,7 +67,7 @@ Row<T> row_at(const Padding& padding, int64_t begin, int64_t limit, const T* x, 
         const int64_t position = rest % loop.dims[axis];
         rest /= loop.dims[axis];
         row.to += position * loop.strides[1][axis];
-        const int64_t at = source(position, padding.axes[axis], padding.mode);
+        const int64_t at = pad_source(position, padding.axes[axis], padding.mode);
         if (at < 0) row.from = nullptr;
         if (row.from) row.from += at * loop.strides[0][axis];
     }
@@ -95,12 +77,12 @@ Row<T> row_at(const Padding& padding, int64_t begin, int64_t limit, const T* x, 
 template <class T>
 void write_row(const Padding& padding, const Row<T>& row, T constant) {
     const unsigned inner = padding.loop.rank - 1;
-    const Axis& axis = padding.axes[inner];
+    const PadAxis& axis = padding.axes[inner];
     const int64_t from_stride = padding.loop.strides[0][inner];
     const int64_t to_stride = padding.loop.strides[1][inner];
     const auto mapped = [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-            const int64_t at = row.from ? source(i, axis, padding.mode) : -1;
+            const int64_t at = row.from ? pad_source(i, axis, padding.mode) : -1;
             row.to[i * to_stride] = at < 0 ? constant : row.from[at * from_stride];
         }
     };

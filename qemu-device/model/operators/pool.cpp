@@ -6,6 +6,7 @@
 
 #include "element.h"
 #include "families.h"
+#include "pool_window.h"
 #include "scratch.h"
 #include "tiles.h"
 
@@ -34,21 +35,10 @@ PoolShape pool_shape(const enpu_operator_packet& packet) {
     return s;
 }
 
-// What a window covers on one axis: kernel indices [begin, end) are inside the input, `padded` of
-// them inside the padded input.
-struct Reach {
-    int64_t first;  // input index of kernel index 0
-    int64_t begin, end;
-    int64_t padded;
-};
-
 Reach reach_of(const PoolShape& s, int axis, int64_t output) {
-    const int64_t d = s.dilation[axis], kernel = s.kernel[axis];
-    const int64_t first = output * s.stride[axis] - s.pad[axis];
-    const auto below = [&](int64_t limit) {  // kernel indices with first + i * d < limit
-        return limit <= first ? 0 : std::min(kernel, (limit - first + d - 1) / d);
-    };
-    return {first, below(0), below(s.size[axis]), below(s.size[axis] + s.pad[2 + axis])};
+    return pool_reach({s.size[axis], s.kernel[axis], s.stride[axis], s.dilation[axis], s.pad[axis],
+                       s.pad[2 + axis]},
+                      output);
 }
 
 // Sums of integers are exact; those of floats are f32 in the order of the window.
@@ -59,17 +49,6 @@ template <class C>
 C lowest() {
     if constexpr (std::is_floating_point_v<C>) return -std::numeric_limits<C>::infinity();
     return std::numeric_limits<C>::min();
-}
-
-// max that keeps NaN, as the elementwise operators do.
-template <class C>
-C larger(C a, C b) {
-    return b > a || b != b ? b : a;
-}
-
-int64_t divide_round_even(int64_t sum, int64_t count) {
-    return static_cast<int64_t>(
-        std::nearbyint(static_cast<double>(sum) / static_cast<double>(count)));
 }
 
 template <class T>

@@ -4,6 +4,7 @@
 
 #include "element.h"
 #include "families.h"
+#include "quantise_one.h"
 #include "tiles.h"
 
 namespace enpu::ops {
@@ -21,24 +22,9 @@ Views views_of(const Call& call) {
     return views;
 }
 
-struct Range {
-    float low;
-    float high;
-};
-
-// A value that is not a number becomes the zero point.
-void quantise(const float* x, const float* scale, const float* zero, Range range, float* y,
+void quantise(const float* x, const float* scale, const float* zero, QuantRange range, float* y,
               int64_t count) {
-    for (int64_t i = 0; i < count; ++i) {
-        const float quotient = x[i] / scale[i];
-        // Bounded before the sum, so that the sum is exact.
-        float value = quotient > 1024.0f ? 1024.0f : quotient;
-        value = value < -1024.0f ? -1024.0f : value;
-        value = value == value ? value : 0.0f;
-        value = __builtin_rintf(value) + zero[i];
-        value = value > range.high ? range.high : value;
-        y[i] = value < range.low ? range.low : value;
-    }
+    for (int64_t i = 0; i < count; ++i) y[i] = quantise_one(x[i], scale[i], zero[i], range);
 }
 
 template <class T>
@@ -70,7 +56,7 @@ Outcome run_quantize(const Call& call) {
     const Views views = views_of(call);
     const Loop loop = make_loop(views);
     const bool is_signed = views[3].dtype == ENPU_DTYPE_I8;
-    const Range range = is_signed ? Range{-128.0f, 127.0f} : Range{0.0f, 255.0f};
+    const QuantRange range = quant_range(is_signed);
     return for_tiles(call.progress, loop.count, kTileElements, [&](int64_t begin, int64_t end) {
         alignas(64) float buffers[3][kBlockElements];
         alignas(64) float none[kBlockElements] = {};

@@ -10,6 +10,7 @@
 
 #include "convert.h"
 #include "element.h"
+#include "quantise_one.h"
 
 namespace enpu::ops {
 namespace {
@@ -77,22 +78,8 @@ void Requantiser::finish_pixel(int32_t* sums, int64_t channel, int64_t count) co
     if (scale_.empty()) return;
     const double alpha = act_.alpha, beta = act_.beta;
     for (int64_t i = 0; i < count; ++i) {
-        double value = static_cast<double>(sums[i]) * static_cast<double>(scale_[channel + i]);
-        switch (act_.function) {
-            case ENPU_UNARY_RELU:
-                value = value > 0 ? value : 0;
-                break;
-            case ENPU_UNARY_LEAKY_RELU:
-                value = value < 0 ? value * alpha : value;
-                break;
-            case ENPU_UNARY_CLIP:
-                value = std::min(std::max(value, alpha), beta);
-                break;
-            default:
-                break;
-        }
-        value = std::nearbyint(value) + zero_point_;
-        sums[i] = static_cast<int32_t>(value > low_ ? std::min(value, high_) : low_);
+        sums[i] = requantise_one(sums[i], scale_[channel + i], act_.function, alpha, beta,
+                                 zero_point_, low_, high_);
     }
 }
 

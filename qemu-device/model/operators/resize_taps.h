@@ -7,13 +7,9 @@
 
 #include "enpu_hw.h"
 #include "operator.h"
+#include "resize_rule.h"
 
 namespace enpu::ops {
-
-struct Tap {
-    int32_t index;  // position in x
-    float weight;
-};
 
 // The taps of every output position of one axis, `per_output` each. An axis that is only copied has
 // none.

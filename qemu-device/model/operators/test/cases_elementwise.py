@@ -382,6 +382,7 @@ def dequantize(device, source, target):
 
 def threads_and_stop(device):
     """Large enough for several tiles: the same bits with one thread and four; a stop leaves the rest unwritten."""
+    device.needs_model("tiles to stop at")
     values = random_values(generator("tiles"), "F32", (1500, 1000))
     results = []
     for threads in (1, 4):

@@ -139,6 +139,7 @@ def half_even(device):
 
 
 def packed_matmul(device):
+    device.needs_model("PACK")
     rng = generator("i8 packed")
     x, w = random_values(rng, "U8", (4, 6, 90), 0, 255), random_values(rng, "I8", (90, 20), -128, 127)
     sums = np.matmul(x.astype(np.int64) - 9, w.astype(np.int64) - 4)
