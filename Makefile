@@ -28,7 +28,7 @@ kmod: setup ## the kernel module, against the guest's kernel
 device: cpp ## QEMU with the device
 	@scripts/qemu build
 
-.PHONY: run test test-lint test-host test-device test-guest test-asan test-tsan test-kernel-debug test-kernel-next bench
+.PHONY: run test test-lint test-host test-device test-cuda test-guest test-asan test-tsan test-kernel-debug test-kernel-next bench
 run: all ## read a picture's text on the NPU in the guest: make run [IMAGE=FILE]
 	@scripts/run $(IMAGE)
 
@@ -46,6 +46,9 @@ test-device: device ## qtests of the device
 
 test-guest: all ## tests in the guest, on the driver
 	@scripts/test guest $(TEST_ARGS)
+
+test-cuda: ## conformance suite, runtime tests and benchmark on a CUDA GPU; installs nothing
+	@scripts/test-cuda
 
 test-asan: setup ## host tests under AddressSanitizer and UBSan (build/asan/)
 	@ENPU_BUILD=$(BUILD)/asan scripts/cpp -DENPU_SANITIZE=address,undefined

@@ -9,11 +9,12 @@ from guestlib.paths import GuestError
 
 from . import results
 from .guest import run_guest
+from .cuda import run_cuda
 from .host import run_device, run_host
 from .lint import run_lint
 from .results import FAILED, PASSED, SKIPPED, Case
 
-LANES = {"lint": run_lint, "host": run_host, "device": run_device, "guest": run_guest}
+LANES = {"lint": run_lint, "host": run_host, "device": run_device, "cuda": run_cuda, "guest": run_guest}
 # Lanes that take too long for every run, and the command that runs each.
 LEFT_OUT = {
     "asan": "make test-asan: everything on the host under AddressSanitizer and UBSan",
@@ -62,9 +63,9 @@ def report(cases, options, seconds):
         if case.status == FAILED:
             print(f"FAILED: {case.lane}/{case.suite}: {case.name}: {first_line(case.reason)}")
     failed = results.count(cases, FAILED)
-    passed = results.count(cases, PASSED)
-    print(f"{passed} passed, {failed} failed, {results.count(cases, SKIPPED)} skipped", flush=True)
-    return 1 if failed or not passed else 0
+    passed, skipped = results.count(cases, PASSED), results.count(cases, SKIPPED)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    return 1 if failed or not (passed or skipped) else 0
 
 
 def first_line(text):
