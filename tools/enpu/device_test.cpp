@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// The tool as a user runs it, on the simulator and on the real node in the guest.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <enpu/enpu.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "enpu_hw.h"
+#include "lib/device_dump.h"
+#include "lib/system.h"
+
+namespace enpu::tools {
+namespace {
+
+struct Run {
+    int status = -1;
+    std::string out;
+    nlohmann::json json() const { return nlohmann::json::parse(out); }
+};
+
+// Both streams of `enpu ARGUMENTS`, which lies beside this program.
+Run enpu(const std::string& arguments) {
+    const auto self = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    FILE* pipe =
+        popen(("timeout 100 " + (self / "enpu").string() + " " + arguments + " 2>&1").c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    Run run;
+    char buffer[4096];
+    while (const size_t bytes = fread(buffer, 1, sizeof(buffer), pipe))
+        run.out.append(buffer, bytes);
+    const int status = pclose(pipe);
+    run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    UNSCOPED_INFO("enpu " << arguments << " ended with " << run.status << ":\n" << run.out);
+    return run;
+}
+
+bool on_node() {
+    const char* spec = std::getenv("ENPU_DEVICE");
+    return spec != nullptr && std::string(spec).rfind("sim", 0) != 0;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Keeps core 0 busy with copies for about a second of its own time, one job at a time.
+void work(const Device& device, double seconds) {
+    const Context context = Context::create(device);
+    const Timeline timeline = Timeline::create(device);
+    const Buffer a = Buffer::create(device, 1 << 20, ENPU_BUFFER_LOCAL);
+    const Buffer b = Buffer::create(device, 1 << 20, ENPU_BUFFER_LOCAL);
+    Builder builder(device, ENPU_ENGINE_KIND_COMPUTE);
+    for (unsigned i = 0; i < 40; ++i)
+        check([&](enpu_error* e) {
+            return enpu_build_copy(builder.get(), b.get(), 0, a.get(), 0, 1 << 20, e);
+        });
+    const Command command = builder.finish();
+    uint64_t point = 0;
+    for (const auto begin = std::chrono::steady_clock::now(); seconds_since(begin) < seconds;) {
+        context.submit(0, command, {}, {timeline.at(++point)});
+        context.wait(timeline, point, enpu_deadline_after(20'000'000'000));
+    }
+}
+
+nlohmann::json own_client(const nlohmann::json& smi) {
+    for (const auto& client : smi["devices"][0]["clients"])
+        if (client["pid"] == getpid()) return client;
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("tool: info and usage errors") {
+    const auto info = enpu("info --json").json();
+    REQUIRE(info["schema"] == 1);
+    REQUIRE(info["hardware_version"] == "1.0");
+    REQUIRE(info["simulator"] == !on_node());
+    REQUIRE(info["operators"].size() > 20);
+    REQUIRE(enpu("info").out.find("CONV2D") != std::string::npos);
+    REQUIRE(enpu("").status == 2);
+    REQUIRE(enpu("reg read NOPE").status == 2);
+    REQUIRE(enpu("reg write ID 1").status == 2);
+    REQUIRE(enpu("reg read IRQ_TRIGGER").status == 2);
+    REQUIRE(enpu("info -d /dev/accel/accel99").status == 3);
+    REQUIRE(enpu("bringup --stage nonsense").status == 2);
+    REQUIRE(enpu("dump /proc/self/comm").status == 2);
+    REQUIRE(enpu("--help").out.find("doctor") != std::string::npos);
+}
+
+TEST_CASE("tool: registers") {
+    const auto read = enpu("reg read ID CAP_ENGINES.CORES --json").json();
+    REQUIRE(read["registers"][0]["value"] == ENPU_MAGIC);
+    REQUIRE(read["registers"][1]["field_value"] == 2);
+    const std::string file = std::filesystem::temp_directory_path() / "enpu-registers.json";
+    REQUIRE(enpu("reg dump -o " + file).status == 0);
+    const auto same = enpu("reg diff " + file + " " + file);
+    REQUIRE(same.status == 0);
+    REQUIRE(enpu("reg diff " + file + " sim:cores=4").status == 1);
+    REQUIRE(enpu("reg read CAP_ENGINES.CORES -d " + file).out.find("2") != std::string::npos);
+    REQUIRE(enpu("reg write SCRATCH 1 -d " + file).status == 6);
+    REQUIRE(enpu("reg watch TIMESTAMP -i 20 -c 3").out.find("(+") != std::string::npos);
+    if (!on_node()) return;  // a new simulator forgets
+    REQUIRE(enpu("reg write SCRATCH 0x1234567890").status == 0);
+    REQUIRE(enpu("reg read SCRATCH").out.find("0x1234567890") != std::string::npos);
+    REQUIRE(enpu("reg write IRQ_COALESCE.COUNT 70000").status == 2);
+}
+
+TEST_CASE("tool: validate passes in less than 10 s") {
+    const auto begin = std::chrono::steady_clock::now();
+    const Run run = enpu("validate --json");
+    REQUIRE(run.status == 0);
+    REQUIRE(seconds_since(begin) < 10);
+    REQUIRE(run.json()["tests"].size() == 10);
+    REQUIRE(enpu("validate -r nothing").status == 2);
+}
+
+TEST_CASE("tool: bench gives figures that are possible") {
+    const auto bench = enpu("bench -n 3 -b 1M --json").json();
+    REQUIRE(bench["results"].size() >= 12);
+    for (const auto& result : bench["results"]) {
+        INFO(result.dump());
+        REQUIRE(result["median"] > 0);
+        REQUIRE(result["lowest"] <= result["median"]);
+        REQUIRE(result["median"] <= result["highest"]);
+    }
+}
+
+TEST_CASE("tool: bringup through the driver") {
+    const std::string base = std::filesystem::temp_directory_path() / "enpu-bringup";
+    const Run run = enpu("bringup --lane driver --output " + base + ".json --tap " + base +
+                         ".tap --junit " + base + ".xml --html " + base + ".html");
+    REQUIRE(run.status == 0);
+    const auto results = nlohmann::json::parse(*read_bytes(base + ".json"));
+    unsigned passed = 0;
+    for (const auto& stage : results["stages"]) {
+        passed += stage["verdict"] == "passed";
+        if (stage["verdict"] == "skipped") REQUIRE(stage["reason"] != "");
+    }
+    REQUIRE(passed == 9);
+    REQUIRE(read_bytes(base + ".tap")->find("not ok") == std::string::npos);
+    const Run bare = enpu("bringup --lane bare -s identity");
+    REQUIRE(bare.status == (on_node() ? 6 : 0));
+}
+
+TEST_CASE("tool: doctor finds everything well, or the device missing") {
+    const auto doctor = enpu("doctor --json").json();
+    for (const auto& check : doctor["checks"]) {
+        const std::string name = check["check"];
+        INFO(check.dump());
+        if (on_node() && name != "hal backends" && name != "onnxruntime")
+            REQUIRE(check["state"] == "ok");
+        if (!on_node() && name == "pci device") REQUIRE(check["state"] != "skip");
+    }
+}
+
+TEST_CASE("tool: smi agrees with fdinfo and with the device's counters") {
+    if (!on_node()) SKIP("needs a kernel driver");
+    const Device device = Device::open(nullptr);
+    auto busy = [&] { return device.counters().at(ENPU_COUNTER_BUSY_COMPUTE_NS); };
+    work(device, 0.1);
+    const auto first = enpu("smi --json").json();
+    const uint64_t counted_first = busy();
+    work(device, 1);
+    const auto second = enpu("smi --json -w 100").json();
+    const uint64_t counted = busy() - counted_first;
+    const uint64_t shown = own_client(second)["engine_ns"]["compute"].get<uint64_t>() -
+                           own_client(first)["engine_ns"]["compute"].get<uint64_t>();
+    INFO("fdinfo by smi " << shown << " ns, device " << counted << " ns");
+    REQUIRE(counted > 100'000'000);
+    REQUIRE(shown > counted * 9 / 10);
+    REQUIRE(shown < counted * 11 / 10);
+    // The device's own time is that of its only user.
+    const uint64_t all = second["devices"][0]["busy_ns"].get<uint64_t>() -
+                         first["devices"][0]["busy_ns"].get<uint64_t>();
+    REQUIRE(all >= shown * 9 / 10);
+    REQUIRE(all <= shown * 11 / 10);
+    // Memory by placement is what this process holds.
+    const Buffer held = Buffer::create(device, 8 << 20, ENPU_BUFFER_LOCAL);
+    const auto third = enpu("smi --json").json();
+    enpu_memory_info memory = {};
+    check([&](enpu_error* e) { return enpu_device_get_memory(device.get(), &memory, e); });
+    REQUIRE(own_client(third)["memory_bytes"]["local"] == memory.local_used);
+    REQUIRE(own_client(third)["memory_bytes"]["host"] == memory.host_used);
+    REQUIRE(third["devices"][0]["memory"]["local_used"] == memory.local_total - memory.local_free);
+    REQUIRE(enpu("smi --csv -l 0.1 -c 2").out.find("monotonic_ns,device") == 0);
+    REQUIRE(enpu("top -c 2 -i 0.1").out.find("/dev/accel/accel0") != std::string::npos);
+}
+
+TEST_CASE("tool: the dump of a fault names the job, the packet and the VA") {
+    if (!on_node()) SKIP("needs a kernel driver");
+    enpu("dump -s /dev/null");  // whatever waits
+    const Device device = Device::open(nullptr);
+    const Context context = Context::create(device);
+    const Timeline timeline = Timeline::create(device);
+    const Buffer commands = Buffer::create(device, 4096, ENPU_BUFFER_HOST);
+    enpu_copy_packet copy{};
+    copy.header = {ENPU_OPCODE_COPY, 0, sizeof(copy), 0x77};
+    copy.dst = commands.va() + 2048;
+    copy.src = 0x123456789000;
+    copy.width = 64;
+    copy.height = 1;
+    const enpu_packet nop{ENPU_OPCODE_NOP, 0, 16, 0};
+    memcpy(commands.map().data(), &nop, sizeof(nop));
+    memcpy(commands.map().data() + 16, &copy, sizeof(copy));
+    const enpu_point signal = timeline.at(1);
+    enpu_error error = {};
+    REQUIRE(enpu_submit_raw(context.get(), device.info().compute_engines, commands.va(), 80,
+                            nullptr, 0, &signal, 1, 0xabcd, nullptr, &error) == 0);
+    REQUIRE(enpu_context_wait(context.get(), timeline.get(), 1, enpu_deadline_after(20'000'000'000),
+                              &error) == -EFAULT);
+    const std::string file = std::filesystem::temp_directory_path() / "enpu-dump";
+    const Run page = enpu("dump -s " + file);
+    REQUIRE(page.status == 0);
+    for (const char* word :
+         {"MMU_FAULT", "id 0xabcd", "0x123456789000", "tag 0x77", "not mapped", "> +0x000010"})
+        REQUIRE(page.out.find(word) != std::string::npos);
+    REQUIRE(enpu("dump " + file + " --json").json()["context"]["pid"] == getpid());
+    REQUIRE(enpu("reg read ID -d " + file).out.find("0x55504e45") != std::string::npos);
+    REQUIRE(enpu("dump").status == 3);
+}
+
+}  // namespace enpu::tools
