@@ -143,43 +143,6 @@ static const struct file_operations enpu_force_reset_fops = {
 	.write = enpu_force_reset_write,
 };
 
-/* "KIND TARGET AFTER TIMES ARG" arms a fault of enum enpu_fault_kind, kind 0 clears all. */
-static ssize_t enpu_inject_fault_write(struct file *file, const char __user *ubuf, size_t count,
-				       loff_t *pos)
-{
-	struct enpu_device *edev = file->private_data;
-	u32 kind, target, after, times;
-	char text[96];
-	ssize_t len;
-	u64 arg;
-	int idx;
-
-	len = simple_write_to_buffer(text, sizeof(text) - 1, pos, ubuf, count);
-	if (len < 0)
-		return len;
-	text[len] = '\0';
-	if (sscanf(text, "%u %u %u %u %llu", &kind, &target, &after, &times, &arg) != 5)
-		return -EINVAL;
-	if (!drm_dev_enter(&edev->drm, &idx))
-		return -ENODEV;
-	scoped_guard(mutex, &edev->hw_lock) {
-		enpu_write32(edev, ENPU_REG_FAULT_KIND, kind);
-		enpu_write32(edev, ENPU_REG_FAULT_TARGET, target);
-		enpu_write32(edev, ENPU_REG_FAULT_AFTER, after);
-		enpu_write32(edev, ENPU_REG_FAULT_TIMES, times);
-		enpu_write64(edev, ENPU_REG_FAULT_ARG, arg);
-		enpu_write32(edev, ENPU_REG_FAULT_ARM, !!kind);
-	}
-	drm_dev_exit(idx);
-	return count;
-}
-
-static const struct file_operations enpu_inject_fault_fops = {
-	.owner = THIS_MODULE,
-	.open = simple_open,
-	.write = enpu_inject_fault_write,
-};
-
 void enpu_debugfs_init(struct enpu_device *edev)
 {
 	drm_debugfs_add_files(&edev->drm, enpu_debugfs_files, ARRAY_SIZE(enpu_debugfs_files));
@@ -187,7 +150,5 @@ void enpu_debugfs_init(struct enpu_device *edev)
 			    &enpu_force_reset_fops);
 	debugfs_create_file("registers", 0600, edev->drm.accel->debugfs_root, edev,
 			    &enpu_registers_fops);
-	if (edev->features & ENPU_CAP_FEATURES_FAULT_INJECTION)
-		debugfs_create_file("inject_fault", 0200, edev->drm.accel->debugfs_root, edev,
-				    &enpu_inject_fault_fops);
+	enpu_fault_debugfs_init(edev);
 }

@@ -35,6 +35,7 @@ int enpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 
 void enpu_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 void enpu_debugfs_init(struct enpu_device *edev);
+void enpu_fault_debugfs_init(struct enpu_device *edev);
 extern const struct file_operations enpu_registers_fops;
 extern const struct attribute_group *enpu_sysfs_groups[];
 extern const struct dev_pm_ops enpu_pm;

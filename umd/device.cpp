@@ -272,17 +272,20 @@ int enpu_device_get_clock(enpu_device* device, uint64_t* device_ns, uint64_t* mo
     });
 }
 
-int enpu_device_inject_fault(enpu_device* device, uint32_t kind, uint32_t target, uint32_t after,
-                             uint32_t times, uint64_t argument, enpu_error* error) {
-    if (device == nullptr) return fail(error, -EINVAL, "enpu_device_inject_fault: device is NULL");
-    const int result = device->os->inject_fault(kind, target, after, times, argument);
-    if (result == -EOPNOTSUPP) {
-        return fail(error, result,
-                    "faults can be injected on a simulator opened with fault-injection=on only");
-    }
-    if (result != 0)
-        return fail(error, result, "fault kind %u with target %u is out of range", kind, target);
-    return 0;
+int enpu_device_inject_faults(enpu_device* device, const char* faults, enpu_error* error) {
+    if (device == nullptr || faults == nullptr)
+        return fail(error, -EINVAL, "enpu_device_inject_faults: device or faults is NULL");
+    return guard(error, [&] { return device->os->inject_faults(faults, error); });
+}
+
+int enpu_device_get_faults_fired(enpu_device* device, uint32_t kind, uint32_t* fired,
+                                 uint64_t* last_ns, enpu_error* error) {
+    if (device == nullptr || fired == nullptr)
+        return fail(error, -EINVAL, "enpu_device_get_faults_fired: device or fired is NULL");
+    if (kind == ENPU_FAULT_KIND_NONE || kind >= ENPU_FAULT_KINDS)
+        return fail(error, -EINVAL, "enpu_device_get_faults_fired: there is no kind %u", kind);
+    uint64_t unused;
+    return device->os->faults_fired(kind, fired, last_ns != nullptr ? last_ns : &unused, error);
 }
 
 int64_t enpu_deadline_after(uint64_t ns) {

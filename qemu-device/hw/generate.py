@@ -22,6 +22,10 @@ def load():
     with open(HERE / "enpu.toml", "rb") as source:
         hw = tomllib.load(source)
     check_layout(hw)
+    if [f["value"] for f in hw["fault"]] != list(range(len(hw["fault"]))):
+        raise SystemExit("the kinds of faults are not numbered from 0 upwards")
+    hw["enum"].append({"name": "fault_kind", "doc": "Faults that can be injected.",
+                       "values": {f["name"]: f["value"] for f in hw["fault"]}})
     return hw
 
 
@@ -120,6 +124,7 @@ def emit_header(hw):
         out.append("")
     for enum in hw["enum"]:
         emit_enum(enum["name"], enum["doc"], enum["values"], out)
+    emit_faults(hw, out)
     opcodes = {p["name"]: p["opcode"] for p in hw["packet"] + hw["operator"]}
     emit_enum("opcode", "Packet opcodes.", opcodes, out)
     for struct in hw["struct"]:
@@ -187,6 +192,21 @@ def emit_enum(name, doc, values, out):
     out.append(f"enum enpu_{name} {{")
     out += [f"\tENPU_{name.upper()}_{key} = {value}," for key, value in values.items()]
     out.append("};\n")
+
+
+def text_name(name):
+    """The name in text interfaces."""
+    return name.lower().replace("_", "-")
+
+
+def emit_faults(hw, out):
+    kinds = hw["fault"]
+    out.append(f"#define ENPU_FAULT_KINDS {len(kinds)}u")
+    out.append("/* Initialisers of arrays of strings, by kind: its name in text, and what FAULT_TARGET numbers. */")
+    for macro, texts in (("NAMES", [text_name(f["name"]) for f in kinds]), ("TARGETS", [f.get("target", "") for f in kinds])):
+        rows = [", ".join(f'"{t}"' for t in texts[i:i + 6]) for i in range(0, len(texts), 6)]
+        out.append(f"#define ENPU_FAULT_KIND_{macro} {{ \\\n\t" + ", \\\n\t".join(rows) + " }")
+    out.append("")
 
 
 def emit_struct(name, doc, fields, size, out):
@@ -262,6 +282,7 @@ struct enpu_opcode_info {{
     struct enpu_operand_info operands[ENPU_MAX_OPERANDS];
 }};
 struct enpu_name {{ const char *name; uint32_t value; }};
+struct enpu_fault_info {{ const char *name, *target, *event, *effect, *argument; }}; /* empty: none */
 """
 
 
@@ -278,12 +299,20 @@ def emit_tables(hw):
     for enum in hw["enum"]:
         rows = ", ".join(f'{{"{key}", {value}}}' for key, value in enum["values"].items())
         out.append(f"static const struct enpu_name enpu_{enum['name']}_names[] = {{{rows}, {{0, 0}}}};")
+    out.append("\nstatic const struct enpu_fault_info enpu_faults[] = {")
+    out += [fault_row(fault) for fault in hw["fault"]]
+    out.append("};")
     out.append("\nstatic const struct enpu_opcode_info enpu_opcodes[ENPU_MAX_OPCODES] = {")
     by_code = {p["opcode"]: p for p in hw["packet"] + hw["operator"]}
     # A C++ array initialiser has no designators out of order: every code has its row.
     out += [opcode_row(by_code.get(code), code) for code in range(64)]
     out.append("};\n\n#endif")
     return "\n".join(out) + "\n"
+
+
+def fault_row(fault):
+    texts = [text_name(fault["name"])] + [fault.get(key, "") for key in ("target", "event", "effect", "arg")]
+    return "    {" + ", ".join(f'"{text}"' for text in texts) + "},"
 
 
 def place_of(hw, reg):
@@ -339,12 +368,18 @@ def emit_register_list(hw):
 # ------------------------------------------------------------------ tables of docs/hardware.md
 def doc_tables(hw):
     return {"bars": doc_bars(hw), "registers": doc_registers(hw), "enums": doc_enums(hw), "structs": doc_structs(hw),
-            "packets": doc_packets(hw), "limits": doc_limits(hw)}
+            "packets": doc_packets(hw), "limits": doc_limits(hw), "faults": doc_faults(hw)}
 
 
 def doc_limits(hw):
     rows = ["| limit | value | meaning |", "| --- | --- | --- |"]
     return "\n".join(rows + [f"| `{c['name']}` | {c['value']:#x} | {c['doc']} |" for c in hw["const"]])
+
+
+def doc_faults(hw):
+    rows = ["| kind | name in text | target | event | effect | FAULT_ARG |", "| --- | --- | --- | --- | --- | --- |"]
+    return "\n".join(rows + [f"| {f['value']} {f['name']} | `{text_name(f['name'])}` | {f.get('target', '')} | "
+                             f"{f.get('event', '')} | {f['effect']} | {f.get('arg', '')} |" for f in hw["fault"]])
 
 
 def doc_bars(hw):

@@ -40,6 +40,8 @@ const char* check(const enpu_model_config& c, const enpu_model_host& h) {
         return "local memory must be a multiple of 2 MiB, at least 2 MiB";
     if (!c.local_memory || reinterpret_cast<uintptr_t>(c.local_memory) % ENPU_PAGE_SIZE != 0)
         return "local memory must be 4 KiB aligned";
+    if (c.max_packet_work > ENPU_MAX_PACKET_WORK)
+        return "the largest work of a packet must be at most 2^38";
     return nullptr;
 }
 
@@ -105,7 +107,11 @@ int enpu_model_load(enpu_model* model, const void* buffer, size_t bytes, char* e
     return -1;
 }
 
-int enpu_model_inject(enpu_model* model, uint32_t kind, uint32_t target, uint32_t after,
-                      uint32_t times, uint64_t argument) {
-    return model->device.inject({kind, target, after, times, argument}) ? 0 : -1;
+int enpu_model_inject(enpu_model* model, const enpu_fault* fault) {
+    return model->device.inject(*fault) ? 0 : -1;
+}
+
+uint32_t enpu_model_fault_fired(enpu_model* model, uint32_t kind, uint64_t* last_ns) {
+    *last_ns = 0;
+    return kind < ENPU_FAULT_KINDS ? model->device.fault_fired(kind, *last_ns) : 0;
 }

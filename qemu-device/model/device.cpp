@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
+
+#include "tables.h"
 
 namespace enpu::model {
 namespace {
@@ -224,7 +227,7 @@ void Device::clear_state() {
     errors.reset();
     registers_ = {};
     enabled = false;
-    tlb_seq = 0;
+    tlb_seq = tlb_stuck = 0;
     for (auto& engine : engines) engine->tlb_seen = 0;
 }
 
@@ -238,8 +241,7 @@ void Device::reset() {
     locked([&](Lock& lock) {
         begin_reset(true);
         rested.wait(lock, [&] { return !resetting; });
-        if (removed) host.set_removed(false);
-        removed = false;
+        if (removed) set_removed(false);
     });
 }
 
@@ -264,32 +266,59 @@ void Device::start() {
 
 // ---------------------------------------------------------------- faults
 
-bool Device::inject(const ArmedFault& fault) {
+bool Device::inject(const enpu_fault& fault) {
     bool armed = false;
     locked([&](Lock&) {
         if (!config.fault_injection) return;
-        armed = fault.kind == ENPU_FAULT_KIND_NONE || faults.arm(fault);
+        armed = fault.kind == ENPU_FAULT_KIND_NONE || arm(fault);
         if (fault.kind == ENPU_FAULT_KIND_NONE) clear_faults();
     });
     return armed;
 }
 
-// A hang ends with its fault, and so does what a reset did not finish.
+// False also for a target that is not there: such a fault would never fire.
+bool Device::arm(const enpu_fault& fault) {
+    if (!Faults::valid(fault)) return false;
+    const std::string_view target = enpu_faults[fault.kind].target;
+    const uint32_t count = target == "engine"   ? static_cast<uint32_t>(engines.size())
+                           : target == "vector" ? ENPU_MAX_VECTORS
+                           : target == "queue"  ? ENPU_MAX_QUEUES
+                           : target == "as"     ? ENPU_MAX_AS
+                                                : 0;
+    if (fault.target != kAnyTarget && fault.target >= count) return false;
+    return faults.arm(fault);
+}
+
+uint32_t Device::fault_fired(uint32_t kind, uint64_t& last_ns) const {
+    last_ns = faults.fired_ns(kind);
+    return faults.fired(kind);
+}
+
+// A hang ends with its fault, and so does what a reset or an invalidation did not finish.
 void Device::clear_faults() {
     faults.clear();
     for (auto& engine : engines) engine->hung = engine->reset_stuck = false;
     reset_stuck_ = false;
-    if (removed) host.set_removed(false);
-    removed = false;
+    tlb_stuck = 0;
+    if (removed) set_removed(false);
     wake_all();
     try_finish_reset();
 }
 
+// Without a link nothing reaches guest memory, and no message gets out.
+void Device::set_removed(bool now_removed) {
+    removed = now_removed;
+    link_back_ns = kNever;
+    host.set_removed(removed);
+}
+
 // Every access of a BAR asks whether the device is still there.
 bool Device::gone() {
-    if (!removed && faults.armed() && faults.fire(ENPU_FAULT_KIND_REMOVED, kAnyTarget)) {
-        removed = true;
-        host.set_removed(true);
+    uint64_t away_ns = 0;
+    if (removed && host.now() >= link_back_ns) set_removed(false);
+    if (!removed && faults.armed() && faults.fire(ENPU_FAULT_KIND_REMOVED, kAnyTarget, &away_ns)) {
+        set_removed(true);
+        if (away_ns != 0) link_back_ns = host.now() + std::min(away_ns, kNever / 2);
     }
     return removed;
 }

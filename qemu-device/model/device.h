@@ -38,10 +38,15 @@ class Device {
     void start();
     size_t save(void* buffer, size_t capacity);
     bool load(const void* buffer, size_t bytes, std::string& error);
-    bool inject(const ArmedFault& fault);
+    bool inject(const enpu_fault& fault);
+    // How often a kind has fired, and when last.
+    uint32_t fault_fired(uint32_t kind, uint64_t& last_ns) const;
 
     // Of the engines, under the lock.
     bool fetching() const { return enabled && !resetting; }
+    uint64_t max_packet_work() const {
+        return config.max_packet_work ? config.max_packet_work : ENPU_MAX_PACKET_WORK;
+    }
     // Puts the record into the FIFO and raises vector 0.
     void push_error(const enpu_error_record& record);
     void complete_irq(uint32_t vector, uint64_t now);
@@ -70,14 +75,15 @@ class Device {
     bool enabled = false;  // CTRL.ENABLE
     bool resetting = false;
     bool removed = false;
+    uint64_t link_back_ns = kNever;  // when a removed device answers again
     uint32_t tlb_seq = 0;
+    uint32_t tlb_stuck = 0;     // fault TLB_STUCK: invalidations that TLB_DONE will never reach
     uint64_t write_events = 0;  // grows with each announce_write
 
   private:
     struct Registers {
         uint64_t scratch = 0;
-        uint32_t fault_kind = 0, fault_target = 0, fault_after = 0, fault_times = 0;
-        uint64_t fault_argument = 0;
+        enpu_fault fault{};  // the one that FAULT_ARM arms
     };
 
     // registers.cpp
@@ -119,12 +125,14 @@ class Device {
         }
     }
     bool gone();
+    void set_removed(bool removed);
     void kick(uint32_t queue);
     void start_queue(uint32_t queue);
     void stop_queue(uint32_t queue);
     void begin_reset(bool power_on);
     void clear_state();
     void clear_faults();
+    bool arm(const enpu_fault& fault);
     void wake_all();
     // Sync mode: runs all there is to run. The lock is held.
     void run_inline(Lock& lock);

@@ -120,6 +120,7 @@ class Engine final : ops::Progress {
     void park_waiting(Lock& lock);
     void leave_engine();
     void delay_completion(Lock& lock);
+    void corrupt(enpu_fault_kind kind, uint64_t& value);
     Ring ring_of(const Queue& queue) {
         return Ring(memory_, queue.space(), queue.address, queue.ring_log2);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Faults made on purpose, and interrupts, which many of them are about.
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -52,11 +53,41 @@ TEST_CASE("The fault block arms what is written there, after and as often as it 
     CHECK(fired(rig, ENPU_FAULT_KIND_ILLEGAL_PACKET) == 2);
     CHECK(rig.read64(ENPU_REG_FAULT_LAST_NS) != 0);
     CHECK(rig.read64(ENPU_REG_FAULT_LAST_NS) <= rig.read64(ENPU_REG_TIMESTAMP));
+    CHECK(rig.read64(ENPU_REG_FAULT_FIRED_NS(ENPU_FAULT_KIND_ILLEGAL_PACKET)) ==
+          rig.read64(ENPU_REG_FAULT_LAST_NS));
+    CHECK(rig.read64(ENPU_REG_FAULT_FIRED_NS(ENPU_FAULT_KIND_MMU_FAULT)) == 0);
+}
+
+TEST_CASE("Random faults follow their seed and their rate") {
+    const auto run = [](uint64_t seed) {
+        Rig rig(mode(true));
+        rig.set_up();
+        rig.write32(ENPU_REG_FAULT_KIND, ENPU_FAULT_KIND_ECC_CORRECTED);
+        rig.write32(ENPU_REG_FAULT_TARGET, ~0u);
+        rig.write32(ENPU_REG_FAULT_TIMES, ~0u);
+        rig.write32(ENPU_REG_FAULT_EVERY, 4);
+        rig.write64(ENPU_REG_FAULT_SEED, seed);
+        rig.write32(ENPU_REG_FAULT_ARM, 1);
+        auto queue = rig.queue(0, 0);
+        std::vector<uint32_t> fired;
+        for (int i = 0; i < 400; ++i) {
+            rig.push(queue, Commands().nop());
+            fired.push_back(rig.read32(ENPU_REG_FAULT_FIRED(ENPU_FAULT_KIND_ECC_CORRECTED)));
+        }
+        return fired;
+    };
+    const auto first = run(1);
+    CHECK(first == run(1));
+    CHECK(first != run(2));
+    CHECK(first.back() > 60);  // 100 expected
+    CHECK(first.back() < 140);
 }
 
 TEST_CASE("Only faults that exist can be armed, and only so many") {
     Rig rig(mode(true));
-    CHECK_FALSE(rig.inject(static_cast<enpu_fault_kind>(19)));
+    CHECK_FALSE(rig.inject(static_cast<enpu_fault_kind>(ENPU_FAULT_KINDS)));
+    CHECK_FALSE(rig.inject(ENPU_FAULT_KIND_ENGINE_HANG, 2));  // there are two engines
+    CHECK_FALSE(rig.inject(ENPU_FAULT_KIND_IRQ_LOST, 32));
     CHECK_FALSE(rig.inject(ENPU_FAULT_KIND_ENGINE_HANG, ~0u, 0, 0));
     int armed = 0;
     while (rig.inject(ENPU_FAULT_KIND_ENGINE_HANG, 0, 1000) && armed < 1000) ++armed;
@@ -203,6 +234,45 @@ TEST_CASE("A completion comes late, or wrong") {
     CHECK(rig.fence(queue) == 2);
 }
 
+TEST_CASE("The fence word is wrong, the register and the record are not") {
+    Rig rig(mode(true));
+    rig.set_up();
+    auto queue = rig.queue(0, 0);
+    rig.inject(ENPU_FAULT_KIND_FENCE_CORRUPTED, 0, 0, 1, 0xf0);
+    rig.push(queue, Commands().nop());
+    CHECK(rig.fence(queue) == (1 ^ 0xf0));
+    CHECK(rig.read64(ENPU_REG_QUEUE_FENCE(0)) == 1);
+    CHECK(rig.completion(queue, 0).fence == 1);
+    rig.push(queue, Commands().nop());
+    CHECK(rig.fence(queue) == 2);
+}
+
+TEST_CASE("An invalidation that never ends leaves nothing stale") {
+    Rig rig(mode(true));
+    rig.set_up();
+    auto queue = rig.queue(0, 0);
+    const uint64_t from = rig.buffer(4096), to = rig.buffer(4096);
+    rig.push(queue, Commands().copy(to, from, 4096));
+    rig.inject(ENPU_FAULT_KIND_TLB_STUCK, Rig::kAs);
+    const auto lag = [&] { return rig.read32(ENPU_REG_TLB_SEQ) - rig.read32(ENPU_REG_TLB_DONE); };
+    rig.write32(ENPU_REG_TLB_INVALIDATE, Rig::kAs + 1);
+    CHECK(lag() == 0);
+    rig.set_pte(from, 0, 0);
+    rig.write32(ENPU_REG_TLB_INVALIDATE, Rig::kAs);
+    CHECK(lag() == 1);
+    rig.write32(ENPU_REG_TLB_INVALIDATE, Rig::kAs);
+    CHECK(lag() == 2);
+    CHECK(fired(rig, ENPU_FAULT_KIND_TLB_STUCK) == 1);
+    rig.push(queue, Commands().copy(to, from, 4096));
+    CHECK(rig.error(0) == ENPU_STATUS_MMU_FAULT);
+    if (GENERATE(true, false)) {
+        rig.reset_device();
+    } else {
+        CHECK(rig.inject(ENPU_FAULT_KIND_NONE));
+    }
+    CHECK(lag() == 0);
+}
+
 TEST_CASE("A kick is ignored, the next one is not") {
     Rig rig(mode(true));
     rig.set_up();
@@ -228,6 +298,7 @@ TEST_CASE("A device that was removed answers with ones until it is back") {
     Rig rig(mode(GENERATE(true, false)));
     rig.set_up();
     auto queue = rig.queue(0, 0);
+    REQUIRE(rig.wait_state(0, ENPU_QUEUE_STATE_IDLE));
     rig.inject(ENPU_FAULT_KIND_REMOVED);
     CHECK(rig.read32(ENPU_REG_ID) == ~0u);
     CHECK(rig.read64(ENPU_REG_TIMESTAMP) == ~0ull);
@@ -246,6 +317,31 @@ TEST_CASE("A device that was removed answers with ones until it is back") {
     }
     CHECK_FALSE(rig.removed);
     CHECK(rig.read32(ENPU_REG_ID) == ENPU_MAGIC);
+}
+
+TEST_CASE(
+    "A device without a link reaches neither memory nor processor, and comes back by itself") {
+    Rig rig(mode(false));
+    rig.set_up();
+    auto queue = rig.queue(0, rig.copy_engine());
+    const uint64_t to = rig.buffer(4096);
+    // The job is on its engine when the link goes, and ends without one.
+    rig.inject(ENPU_FAULT_KIND_ENGINE_SLOW, rig.copy_engine(), 0, 1, 30'000'000);
+    rig.push(queue, Commands().fill(to, 4096, 0x55, 1));
+    REQUIRE(rig.wait_reg(ENPU_REG_FAULT_FIRED(ENPU_FAULT_KIND_ENGINE_SLOW), ~0u, 1));
+    rig.inject(ENPU_FAULT_KIND_REMOVED, ~0u, 0, 1, 150'000'000);
+    CHECK(rig.read32(ENPU_REG_ID) == ~0u);
+    const uint64_t writes = rig.ram.writes;
+    CHECK(rig.wait_for([&] { return rig.read32(ENPU_REG_ID) == ENPU_MAGIC; }));
+    CHECK(rig.ram.writes == writes);
+    CHECK_FALSE(rig.removed);
+    CHECK(std::all_of(rig.irqs.begin(), rig.irqs.end(), [](const auto& n) { return n == 0; }));
+    CHECK(*rig.host(to) == std::byte{0});
+    // A page table or the data itself could not be reached.
+    CHECK(rig.state(0) == ENPU_QUEUE_STATE_FAULTED);
+    CHECK(fired(rig, ENPU_FAULT_KIND_REMOVED) == 1);
+    rig.write32(ENPU_REG_QUEUE_CTRL(0), 0);
+    CHECK(run_copy(rig) == ENPU_STATUS_OK);
 }
 
 TEST_CASE("Without bus mastering every queue fails, and none hangs") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Faults that were armed on purpose. An event of the device asks whether a fault is due; the answer
-// depends on the number of events alone, so a test sees the same each time.
+// depends on the events so far and the seed alone, so a test sees the same each time.
 #pragma once
 
 #include <array>
@@ -8,22 +8,13 @@
 #include <cstdint>
 #include <mutex>
 
-#include "enpu_hw.h"
+#include "enpu_fault.h"
 #include "host.h"
 
 namespace enpu::model {
 
-constexpr uint32_t kAnyTarget = 0xffffffff;
-constexpr uint32_t kForever = 0xffffffff;
+constexpr uint32_t kAnyTarget = ENPU_FAULT_ANY;
 constexpr unsigned kFaultKinds = 32;  // FAULT_FIRED has that many words
-
-struct ArmedFault {
-    uint32_t kind = ENPU_FAULT_KIND_NONE;
-    uint32_t target = kAnyTarget;
-    uint32_t after = 0;
-    uint32_t times = 0;
-    uint64_t argument = 0;
-};
 
 // Has a lock of its own, taken last: events happen with and without the device's lock.
 class Faults {
@@ -37,17 +28,25 @@ class Faults {
     // An event of this kind happens at the target. True: the fault fires; its argument is given.
     bool fire(enpu_fault_kind kind, uint32_t target, uint64_t* argument = nullptr);
 
-    // False when the kind is unknown or no more can be armed.
-    bool arm(const ArmedFault& fault);
+    // False when no more can be armed.
+    bool arm(const enpu_fault& fault);
     void clear();
 
     uint32_t fired(unsigned kind) const;
+    uint64_t fired_ns(unsigned kind) const;
     uint64_t last_ns() const;
+    // Something that can be armed.
+    static bool valid(const enpu_fault& fault) {
+        return fault.kind != ENPU_FAULT_KIND_NONE && fault.kind < ENPU_FAULT_KINDS &&
+               fault.times != 0;
+    }
 
     struct State {
-        std::array<ArmedFault, kMaxArmed> armed{};
+        // In use, `seed` is where the random numbers of the fault stand.
+        std::array<enpu_fault, kMaxArmed> armed{};
         uint32_t count = 0;
         std::array<uint32_t, kFaultKinds> fired{};
+        std::array<uint64_t, kFaultKinds> fired_ns{};
         uint64_t last_ns = 0;
     };
     State state() const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -22,13 +23,16 @@ class Host {
         std::memcpy(&host_, &host, std::min<size_t>(host.struct_size, sizeof(host_)));
     }
 
+    // Both fail while the device is removed.
     bool read(uint64_t bus, void* buffer, uint64_t bytes) const {
-        return host_.dma_read(host_.opaque, bus, buffer, bytes) == 0;
+        return linked() && host_.dma_read(host_.opaque, bus, buffer, bytes) == 0;
     }
     bool write(uint64_t bus, const void* buffer, uint64_t bytes) const {
-        return host_.dma_write(host_.opaque, bus, buffer, bytes) == 0;
+        return linked() && host_.dma_write(host_.opaque, bus, buffer, bytes) == 0;
     }
-    void raise_irq(uint32_t vector) const { host_.raise_irq(host_.opaque, vector); }
+    void raise_irq(uint32_t vector) const {
+        if (linked()) host_.raise_irq(host_.opaque, vector);
+    }
     uint64_t now() const { return host_.clock_ns(host_.opaque); }
     void thread_enter() const {
         if (host_.thread_enter) host_.thread_enter(host_.opaque);
@@ -41,6 +45,7 @@ class Host {
         if (host_.trace) host_.trace(host_.opaque, event, engine, queue, value0, value1);
     }
     void set_removed(bool removed) const {
+        removed_.store(removed, std::memory_order_relaxed);
         if (host_.set_removed) host_.set_removed(host_.opaque, removed);
     }
     __attribute__((format(printf, 2, 3))) void log(const char* format, ...) const {
@@ -54,7 +59,10 @@ class Host {
     }
 
   private:
+    bool linked() const { return !removed_.load(std::memory_order_relaxed); }
+
     enpu_model_host host_{};
+    mutable std::atomic<bool> removed_{false};
 };
 
 }  // namespace enpu::model

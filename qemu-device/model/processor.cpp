@@ -26,6 +26,18 @@ enpu_status status_of(const rules::Violation& violation) {
     }
 }
 
+// Of a packet that check_packet has let through.
+uint64_t work_of(const enpu_packet& packet) {
+    if (packet.opcode == ENPU_OPCODE_COPY) {
+        const auto& copy = reinterpret_cast<const enpu_copy_packet&>(packet);
+        return copy.width * copy.height;
+    }
+    if (packet.opcode == ENPU_OPCODE_FILL)
+        return reinterpret_cast<const enpu_fill_packet&>(packet).bytes;
+    if (!is_operator(packet.opcode)) return 0;
+    return rules::packet_work(reinterpret_cast<const enpu_operator_packet&>(packet));
+}
+
 bool writes_memory(uint16_t opcode) {
     return opcode != ENPU_OPCODE_NOP && opcode != ENPU_OPCODE_BARRIER && opcode != ENPU_OPCODE_WAIT;
 }
@@ -119,8 +131,12 @@ Engine::Result Engine::check(const void* bytes, uint32_t available, Failure& fai
     // A command buffer is a multiple of a header's size, so there is one.
     failure.opcode = packet.opcode;
     failure.tag = packet.tag;
-    const rules::Violation violation = rules::check_packet(bytes, available, kind_);
-    if (!violation) return Result::kDone;
+    rules::Violation violation = rules::check_packet(bytes, available, kind_);
+    if (!violation) {
+        violation.value = work_of(packet);
+        if (violation.value <= device_.max_packet_work()) return Result::kDone;
+        violation.rule = rules::Rule::kWork;
+    }
     failure.status = status_of(violation);
     failure.cause = violation.operand;
     failure.rule = static_cast<uint16_t>(violation.rule);

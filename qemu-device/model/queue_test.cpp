@@ -246,7 +246,7 @@ TEST_CASE("A queue stops between packets and goes on where it stopped") {
     CHECK(rig.ram.word(bus + resume / 32 * 8) == 0);
     CHECK(rig.ram.word(bus + resume / 32 * 8 - 8) == resume / 32);
     rig.ram.set_word(bus, 0);  // seen again if the job began anew
-    enpu_model_inject(rig.model, ENPU_FAULT_KIND_NONE, 0, 0, 0, 0);
+    rig.inject(ENPU_FAULT_KIND_NONE);
 
     rig.enable(queue, engine);
     REQUIRE(rig.wait_fence(queue, 1));

@@ -139,7 +139,7 @@ uint64_t Device::read_capability(uint32_t reg, uint32_t index) const {
         case ENPU_REG_CAP_MAX_TENSOR:
             return ENPU_MAX_TENSOR_BYTES;
         case ENPU_REG_CAP_MAX_WORK:
-            return ENPU_MAX_PACKET_WORK;
+            return max_packet_work();
         case ENPU_REG_TIMESTAMP:
             return host.now();
         case ENPU_REG_SCRATCH:
@@ -201,15 +201,21 @@ uint64_t Device::read_fault_block(uint32_t reg, uint32_t index) const {
     if (!config.fault_injection) return 0;
     switch (reg) {
         case ENPU_REG_FAULT_KIND:
-            return registers_.fault_kind;
+            return registers_.fault.kind;
         case ENPU_REG_FAULT_TARGET:
-            return registers_.fault_target;
+            return registers_.fault.target;
         case ENPU_REG_FAULT_AFTER:
-            return registers_.fault_after;
+            return registers_.fault.after;
         case ENPU_REG_FAULT_TIMES:
-            return registers_.fault_times;
+            return registers_.fault.times;
+        case ENPU_REG_FAULT_EVERY:
+            return registers_.fault.every;
         case ENPU_REG_FAULT_ARG:
-            return registers_.fault_argument;
+            return registers_.fault.argument;
+        case ENPU_REG_FAULT_SEED:
+            return registers_.fault.seed;
+        case ENPU_REG_FAULT_FIRED_NS(0):
+            return faults.fired_ns(index);
         case ENPU_REG_FAULT_LAST_NS:
             return faults.last_ns();
         default:
@@ -263,7 +269,7 @@ uint64_t Device::read_queue(uint32_t reg, uint32_t index) const {
 }
 
 uint32_t Device::tlb_done() const {
-    uint32_t lag = 0;
+    uint32_t lag = tlb_stuck;
     for (const auto& engine : engines) lag = std::max(lag, engine->tlb_lag());
     return tlb_seq - lag;
 }
@@ -340,6 +346,10 @@ void Device::invalidate_tlb(uint32_t value) {
     for (uint32_t i = 0; i < ENPU_MAX_AS; ++i)
         if (all || i == as_id) spaces[i].epoch.fetch_add(1, std::memory_order_acq_rel);
     ++tlb_seq;
+    // What TLB_DONE shows is all that is stuck: the entries are gone.
+    if (tlb_stuck != 0 ||
+        (faults.armed() && faults.fire(ENPU_FAULT_KIND_TLB_STUCK, all ? kAnyTarget : as_id)))
+        ++tlb_stuck;
 }
 
 void Device::write_engine_control(uint32_t index, uint32_t value) {
@@ -355,19 +365,25 @@ void Device::write_fault_block(uint32_t reg, uint64_t value) {
     const auto word = static_cast<uint32_t>(value);
     switch (reg) {
         case ENPU_REG_FAULT_KIND:
-            registers_.fault_kind = word;
+            registers_.fault.kind = word;
             break;
         case ENPU_REG_FAULT_TARGET:
-            registers_.fault_target = word;
+            registers_.fault.target = word;
             break;
         case ENPU_REG_FAULT_AFTER:
-            registers_.fault_after = word;
+            registers_.fault.after = word;
             break;
         case ENPU_REG_FAULT_TIMES:
-            registers_.fault_times = word;
+            registers_.fault.times = word;
+            break;
+        case ENPU_REG_FAULT_EVERY:
+            registers_.fault.every = word;
+            break;
+        case ENPU_REG_FAULT_SEED:
+            registers_.fault.seed = value;
             break;
         case ENPU_REG_FAULT_ARG:
-            registers_.fault_argument = value;
+            registers_.fault.argument = value;
             break;
         case ENPU_REG_FAULT_ARM:
             arm_fault(word);
@@ -380,9 +396,7 @@ void Device::write_fault_block(uint32_t reg, uint64_t value) {
 void Device::arm_fault(uint32_t value) {
     if (value == 0) return clear_faults();
     if (value != 1) return;
-    const ArmedFault fault{registers_.fault_kind, registers_.fault_target, registers_.fault_after,
-                           registers_.fault_times, registers_.fault_argument};
-    if (!faults.arm(fault)) host.log("fault of kind %u cannot be armed", fault.kind);
+    if (!arm(registers_.fault)) host.log("fault of kind %u cannot be armed", registers_.fault.kind);
 }
 
 void Device::write_queue(uint32_t reg, uint32_t index, uint64_t value) {

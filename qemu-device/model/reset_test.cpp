@@ -30,7 +30,7 @@ struct LongCopy : Rig {
         push(job, Commands().nop().copy(target, source, kBytes));
         REQUIRE(wait_for([&] { return read64(ENPU_REG_ENGINE_PROGRESS(engine)) >= 3; }));
     }
-    void quick() { enpu_model_inject(model, ENPU_FAULT_KIND_NONE, 0, 0, 0, 0); }
+    void quick() { inject(ENPU_FAULT_KIND_NONE); }
     uint32_t engine;
     uint64_t source, target;
     Queue job;

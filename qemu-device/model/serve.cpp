@@ -237,6 +237,12 @@ void Engine::delay_completion(Lock& lock) {
     }
 }
 
+void Engine::corrupt(enpu_fault_kind kind, uint64_t& value) {
+    uint64_t mask = 0;
+    if (device_.faults.armed() && device_.faults.fire(kind, job.queue, &mask))
+        value ^= mask ? mask : ~0ull;
+}
+
 void Engine::finish_job(Lock& lock) {
     delay_completion(lock);
     // Guest memory does not change while the machine is stopped, and not after a reset.
@@ -248,14 +254,13 @@ void Engine::finish_job(Lock& lock) {
     completion.fence = job.entry.fence;
     completion.start_ns = job.start_ns;
     completion.end_ns = device_.host.now();
-    uint64_t mask = 0;
-    if (device_.faults.armed() &&
-        device_.faults.fire(ENPU_FAULT_KIND_COMPLETION_CORRUPTED, job.queue, &mask))
-        completion.fence ^= mask ? mask : ~0ull;
+    uint64_t fence = job.entry.fence;
+    corrupt(ENPU_FAULT_KIND_COMPLETION_CORRUPTED, completion.fence);
+    corrupt(ENPU_FAULT_KIND_FENCE_CORRUPTED, fence);
     const Queue seen = queue;
     lock.unlock();
     Ring ring = ring_of(seen);
-    const bool written = ring.write_completion(seen.head, completion, job.entry.fence);
+    const bool written = ring.write_completion(seen.head, completion, fence);
     lock.lock();
     if (discard) return;
     if (!written) {

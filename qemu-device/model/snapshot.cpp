@@ -9,7 +9,7 @@ namespace enpu::model {
 namespace {
 
 constexpr uint64_t kMagic = 0x544154532d55504eull;  // "NPU-STAT"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint64_t kTileBytes = 4 << 20;  // COPY and FILL rest at multiples of it
 constexpr uint32_t kMaxMessages = 1 << 20;
 
@@ -95,19 +95,27 @@ void visit_errors(Archive& a, Errors& errors) {
 }
 
 template <class Archive>
+void visit_fault(Archive& a, enpu_fault& fault) {
+    a.value(fault.kind);
+    a.value(fault.target);
+    a.value(fault.after);
+    a.value(fault.times);
+    a.value(fault.every);
+    a.value(fault.argument);
+    a.value(fault.seed);
+}
+
+template <class Archive>
 void visit_faults(Archive& a, Faults& faults) {
     Faults::State state = faults.state();
     a.value(state.count);
     a.value(state.last_ns);
     for (auto& fired : state.fired) a.value(fired);
+    for (auto& fired_ns : state.fired_ns) a.value(fired_ns);
     state.count = std::min(state.count, uint32_t{Faults::kMaxArmed});
     for (uint32_t i = 0; i < state.count; ++i) {
-        ArmedFault& fault = state.armed[i];
-        a.value(fault.kind);
-        a.value(fault.target);
-        a.value(fault.after);
-        a.value(fault.times);
-        a.value(fault.argument);
+        enpu_fault& fault = state.armed[i];
+        visit_fault(a, fault);
         if (Archive::kLoads && fault.times == 0) fault.times = 1;
     }
     if (Archive::kLoads) faults.set_state(state);
@@ -123,17 +131,15 @@ bool is_entry(const enpu_ring_entry& entry) {
 template <class Archive>
 void Device::visit(Archive& a) {
     a.value(registers_.scratch);
-    a.value(registers_.fault_kind);
-    a.value(registers_.fault_target);
-    a.value(registers_.fault_after);
-    a.value(registers_.fault_times);
-    a.value(registers_.fault_argument);
+    visit_fault(a, registers_.fault);
     a.value(reset_count_);
     a.value(reset_stuck_);
     a.value(enabled);
     a.value(resetting);
     a.value(removed);
+    a.value(link_back_ns);
     a.value(tlb_seq);
+    a.value(tlb_stuck);
     a.value(write_events);
     visit_irq(a, irq);
     visit_errors(a, errors);
@@ -203,9 +209,7 @@ const char* Device::check_loaded() const {
     if (resetting && !reset_stuck_) return "a reset is under way";
     const Faults::State armed = faults.state();
     for (uint32_t i = 0; i < armed.count; ++i)
-        if (armed.armed[i].kind == ENPU_FAULT_KIND_NONE ||
-            armed.armed[i].kind > ENPU_FAULT_KIND_REMOVED)
-            return "an unknown fault is armed";
+        if (!Faults::valid(armed.armed[i])) return "an unknown fault is armed";
     for (const Queue& queue : queues)
         if (const char* wrong = check_queue(queue)) return wrong;
     for (const auto& engine : engines)

@@ -95,17 +95,15 @@ bool enpu_doorbell_init(EnpuState *s, Error **errp)
 static uint64_t enpu_doorbell_mmio_read(void *opaque, hwaddr addr,
                                         unsigned size)
 {
-    return 0;
+    EnpuState *s = opaque;
+
+    return qatomic_read(&s->removed) ? UINT64_MAX : 0;
 }
 
 static void enpu_doorbell_mmio_write(void *opaque, hwaddr addr, uint64_t value,
                                      unsigned size)
 {
-    EnpuState *s = opaque;
-
-    if (!qatomic_read(&s->removed)) {
-        enpu_kick(s, addr / ENPU_DOORBELL_STRIDE);
-    }
+    enpu_kick(opaque, addr / ENPU_DOORBELL_STRIDE);
 }
 
 static const MemoryRegionOps enpu_doorbell_ops = {

@@ -82,13 +82,6 @@ static void enpu_trace(void *opaque, uint32_t event, uint32_t engine,
     }
 }
 
-static void enpu_set_removed(void *opaque, bool removed)
-{
-    EnpuState *s = opaque;
-
-    qatomic_set(&s->removed, removed);
-}
-
 bool enpu_host_init(EnpuState *s, Error **errp)
 {
     const struct enpu_model_host host = {
@@ -102,7 +95,7 @@ bool enpu_host_init(EnpuState *s, Error **errp)
         .thread_leave = enpu_thread_leave,
         .log = enpu_log,
         .trace = enpu_trace,
-        .set_removed = enpu_set_removed,
+        .set_removed = enpu_fault_set_removed,
     };
     const struct enpu_model_config config = {
         .struct_size = sizeof(config),

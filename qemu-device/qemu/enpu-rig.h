@@ -23,37 +23,38 @@
 #define SRC_VA 0x410000ull
 #define DST_VA 0x420000ull
 #define RING_LOG2 2
+#define CMD_BYTES (4 * 4096)
 
 typedef struct Rig {
     QOSState *qs;
     QTestState *qts;
     QPCIDevice *dev;
     QPCIBar regs, doorbell;
-    uint64_t root, cmd, src, dst, queue[2];
+    uint64_t root, cmd, src, dst, queue[8];
 } Rig;
 
-static uint32_t rd32(Rig *r, uint64_t reg)
+static inline uint32_t rd32(Rig *r, uint64_t reg)
 {
     return qpci_io_readl(r->dev, r->regs, reg);
 }
 
-static uint64_t rd64(Rig *r, uint64_t reg)
+static inline uint64_t rd64(Rig *r, uint64_t reg)
 {
     return qpci_io_readq(r->dev, r->regs, reg);
 }
 
-static void wr32(Rig *r, uint64_t reg, uint32_t value)
+static inline void wr32(Rig *r, uint64_t reg, uint32_t value)
 {
     qpci_io_writel(r->dev, r->regs, reg, value);
 }
 
-static void wr64(Rig *r, uint64_t reg, uint64_t value)
+static inline void wr64(Rig *r, uint64_t reg, uint64_t value)
 {
     qpci_io_writeq(r->dev, r->regs, reg, value);
 }
 
 /* Every wait of a test ends: with what it waits for, or with a failure. */
-static void wait32(Rig *r, uint64_t reg, uint32_t mask, uint32_t value)
+static inline void wait32(Rig *r, uint64_t reg, uint32_t mask, uint32_t value)
 {
     for (int us = 0; us < WAIT_US; us += 1000) {
         if ((rd32(r, reg) & mask) == value) {
@@ -65,7 +66,7 @@ static void wait32(Rig *r, uint64_t reg, uint32_t mask, uint32_t value)
             rd32(r, reg), value);
 }
 
-static void wait_mem64(Rig *r, uint64_t addr, uint64_t value)
+static inline void wait_mem64(Rig *r, uint64_t addr, uint64_t value)
 {
     for (int us = 0; us < WAIT_US; us += 1000) {
         if (qtest_readq(r->qts, addr) == value) {
@@ -77,7 +78,7 @@ static void wait_mem64(Rig *r, uint64_t addr, uint64_t value)
             qtest_readq(r->qts, addr), value);
 }
 
-static void rig_map_bars(Rig *r)
+static inline void rig_map_bars(Rig *r)
 {
     r->dev = qpci_device_find(r->qs->pcibus, QPCI_DEVFN(SLOT, 0));
     g_assert_nonnull(r->dev);
@@ -86,22 +87,24 @@ static void rig_map_bars(Rig *r)
     r->doorbell = qpci_iomap(r->dev, ENPU_BAR_DOORBELL, NULL);
 }
 
-static void rig_boot(Rig *r, const char *options, const char *machine_args)
+static inline void rig_boot(Rig *r, const char *options, const char *machine_args)
 {
     memset(r, 0, sizeof(*r));
     r->qs = qtest_pc_boot("-M q35 -device enpu,id=npu,addr=%d.0,local-mem=4M%s"
                           " %s", SLOT, options, machine_args);
     r->qts = r->qs->qts;
+    /* The clock begins at 0, which reads as "never". */
+    qtest_clock_step(r->qts, 1000);
     rig_map_bars(r);
 }
 
-static void rig_shutdown(Rig *r)
+static inline void rig_shutdown(Rig *r)
 {
     g_free(r->dev);
     qtest_shutdown(r->qs);
 }
 
-static uint64_t zeroed(Rig *r, size_t bytes)
+static inline uint64_t zeroed(Rig *r, size_t bytes)
 {
     uint64_t addr = guest_alloc(&r->qs->alloc, bytes);
 
@@ -109,33 +112,46 @@ static uint64_t zeroed(Rig *r, size_t bytes)
     return addr;
 }
 
-/* One 4 KiB mapping in the tables of address space 1. */
-static void map_page(Rig *r, uint64_t va, uint64_t bus, uint64_t bits)
+/* One mapping in the tables of address space 1, with its leaf at a level. */
+static inline void map_leaf(Rig *r, uint64_t va, int leaf, uint64_t pte)
 {
     uint64_t table = r->root;
 
-    for (int level = 3; level > 0; level--) {
+    for (int level = 3; level > leaf; level--) {
         uint64_t slot = table + ((va >> (12 + 9 * level)) & 511) * 8;
-        uint64_t pte = qtest_readq(r->qts, slot);
+        uint64_t next = qtest_readq(r->qts, slot);
 
-        if (!(pte & ENPU_PTE_VALID)) {
-            pte = zeroed(r, 4096) | ENPU_PTE_VALID;
-            qtest_writeq(r->qts, slot, pte);
+        if (!(next & ENPU_PTE_VALID)) {
+            next = zeroed(r, 4096) | ENPU_PTE_VALID;
+            qtest_writeq(r->qts, slot, next);
         }
-        table = pte & ENPU_PTE_ADDR;
+        table = next & ENPU_PTE_ADDR;
     }
-    qtest_writeq(r->qts, table + ((va >> 12) & 511) * 8,
-                 bus | bits | ENPU_PTE_VALID);
+    qtest_writeq(r->qts, table + ((va >> (12 + 9 * leaf)) & 511) * 8,
+                 pte | ENPU_PTE_VALID);
+}
+
+static inline void map_page(Rig *r, uint64_t va, uint64_t bus, uint64_t bits)
+{
+    map_leaf(r, va, 0, bus | bits);
+}
+
+static inline void map_large_page(Rig *r, uint64_t va, uint64_t bus,
+                                  uint64_t bits)
+{
+    map_leaf(r, va, 1, bus | bits | ENPU_PTE_LARGE);
 }
 
 /* Address space 1 with a command page, a source and a destination. */
-static void rig_map(Rig *r)
+static inline void rig_map(Rig *r)
 {
     r->root = zeroed(r, 4096);
-    r->cmd = zeroed(r, 4096);
+    r->cmd = zeroed(r, CMD_BYTES);
     r->src = zeroed(r, 4096);
     r->dst = zeroed(r, 4096);
-    map_page(r, CMD_VA, r->cmd, ENPU_PTE_READ);
+    for (uint64_t at = 0; at < CMD_BYTES; at += 4096) {
+        map_page(r, CMD_VA + at, r->cmd + at, ENPU_PTE_READ);
+    }
     map_page(r, SRC_VA, r->src, ENPU_PTE_READ);
     map_page(r, DST_VA, r->dst, ENPU_PTE_READ | ENPU_PTE_WRITE);
     wr64(r, ENPU_REG_AS_ROOT(1), r->root | ENPU_AS_ROOT_VALID);
@@ -143,10 +159,11 @@ static void rig_map(Rig *r)
     wr32(r, ENPU_REG_IRQ_ENABLE, ~0u);
 }
 
-static void rig_queue(Rig *r, int queue, int engine)
+static inline void rig_queue(Rig *r, int queue, int engine)
 {
     r->queue[queue] = zeroed(r, 2 * 4096);
     wr64(r, ENPU_REG_QUEUE_ADDR(queue), r->queue[queue]);
+    wr64(r, ENPU_REG_QUEUE_HEAD(queue), 0);
     wr32(r, ENPU_REG_QUEUE_CTRL(queue),
          ENPU_QUEUE_CTRL_ENABLE |
          ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_RING_LOG2, RING_LOG2) |
@@ -154,12 +171,12 @@ static void rig_queue(Rig *r, int queue, int engine)
          ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_AS, 1));
 }
 
-static uint64_t fence_addr(Rig *r, int queue)
+static inline uint64_t fence_addr(Rig *r, int queue)
 {
     return r->queue[queue] + offsetof(struct enpu_queue_header, fence);
 }
 
-static void push(Rig *r, int queue, uint64_t cmd_va, uint32_t bytes,
+static inline void push(Rig *r, int queue, uint64_t cmd_va, uint32_t bytes,
                  uint64_t fence)
 {
     struct enpu_ring_entry entry = {
@@ -175,17 +192,23 @@ static void push(Rig *r, int queue, uint64_t cmd_va, uint32_t bytes,
     qpci_io_writel(r->dev, r->doorbell, queue * ENPU_DOORBELL_STRIDE, 1);
 }
 
-static void put_copy(Rig *r, uint64_t at, uint64_t dst, uint64_t src)
+static inline void put_copy_bytes(Rig *r, uint64_t at, uint64_t dst,
+                                  uint64_t src, uint64_t bytes)
 {
     struct enpu_copy_packet copy = {
         .header = { .opcode = ENPU_OPCODE_COPY, .size = sizeof(copy) },
-        .dst = dst, .src = src, .width = 4096, .height = 1,
+        .dst = dst, .src = src, .width = bytes, .height = 1,
     };
 
     qtest_memwrite(r->qts, r->cmd + at, &copy, sizeof(copy));
 }
 
-static void put_wait(Rig *r, uint64_t at, uint64_t va, uint64_t value)
+static inline void put_copy(Rig *r, uint64_t at, uint64_t dst, uint64_t src)
+{
+    put_copy_bytes(r, at, dst, src, 4096);
+}
+
+static inline void put_wait(Rig *r, uint64_t at, uint64_t va, uint64_t value)
 {
     struct enpu_wait_packet packet = {
         .header = { .opcode = ENPU_OPCODE_WAIT, .size = sizeof(packet) },
@@ -195,7 +218,7 @@ static void put_wait(Rig *r, uint64_t at, uint64_t va, uint64_t value)
     qtest_memwrite(r->qts, r->cmd + at, &packet, sizeof(packet));
 }
 
-static struct enpu_error_record error_record(Rig *r)
+static inline struct enpu_error_record error_record(Rig *r)
 {
     struct enpu_error_record record;
     uint64_t words[8];
@@ -205,6 +228,57 @@ static struct enpu_error_record error_record(Rig *r)
     }
     memcpy(&record, words, sizeof(record));
     return record;
+}
+
+static inline void run_copy(Rig *r)
+{
+    uint8_t out[4096], in[4096];
+
+    for (int i = 0; i < 4096; i++) {
+        in[i] = i * 7 + 1;
+    }
+    qtest_memwrite(r->qts, r->src, in, sizeof(in));
+    qtest_memset(r->qts, r->dst, 0, 4096);
+    put_copy(r, 0, DST_VA, SRC_VA);
+    rig_queue(r, 0, COPY_ENGINE);
+    push(r, 0, CMD_VA, sizeof(struct enpu_copy_packet), 5);
+    wait_mem64(r, fence_addr(r, 0), 5);
+    qtest_memread(r->qts, r->dst, out, sizeof(out));
+    g_assert_cmpmem(out, sizeof(out), in, sizeof(in));
+    g_assert_cmpint(rd32(r, ENPU_REG_ERR_COUNT), ==, 0);
+}
+
+static inline void inject(Rig *r, const char *fault)
+{
+    qtest_qmp_assert_success(r->qts, "{'execute': 'qom-set', 'arguments': {"
+                             "'path': '/machine/peripheral/npu',"
+                             "'property': 'inject-fault', 'value': %s}}",
+                             fault);
+}
+
+static inline void device_reset(Rig *r)
+{
+    wr32(r, ENPU_REG_CTRL, ENPU_CTRL_RESET);
+    wait32(r, ENPU_REG_STATUS, ENPU_STATUS_READY | ENPU_STATUS_RESETTING,
+           ENPU_STATUS_READY);
+}
+
+static inline void wait_migration(QTestState *qts)
+{
+    for (int us = 0; us < WAIT_US; us += 10000) {
+        QDict *response = qtest_qmp(qts, "{'execute': 'query-migrate'}");
+        QDict *result = qdict_get_qdict(response, "return");
+        const char *status = qdict_get_try_str(result, "status");
+        bool completed = status && g_str_equal(status, "completed");
+
+        g_assert(!status || !g_str_equal(status, "failed"));
+        qobject_unref(response);
+        if (completed) {
+            return;
+        }
+        g_usleep(10000);
+    }
+    g_error("migration did not end");
 }
 
 #endif

@@ -57,24 +57,6 @@ static void test_registers(void)
     rig_shutdown(&r);
 }
 
-static void run_copy(Rig *r)
-{
-    uint8_t out[4096], in[4096];
-
-    for (int i = 0; i < 4096; i++) {
-        in[i] = i * 7 + 1;
-    }
-    qtest_memwrite(r->qts, r->src, in, sizeof(in));
-    qtest_memset(r->qts, r->dst, 0, 4096);
-    put_copy(r, 0, DST_VA, SRC_VA);
-    rig_queue(r, 0, COPY_ENGINE);
-    push(r, 0, CMD_VA, sizeof(struct enpu_copy_packet), 5);
-    wait_mem64(r, fence_addr(r, 0), 5);
-    qtest_memread(r->qts, r->dst, out, sizeof(out));
-    g_assert_cmpmem(out, sizeof(out), in, sizeof(in));
-    g_assert_cmpint(rd32(r, ENPU_REG_ERR_COUNT), ==, 0);
-}
-
 static void test_copy(const void *options)
 {
     Rig r;
@@ -190,66 +172,6 @@ static void test_stray_writes(void)
     rig_shutdown(&r);
 }
 
-/* Without fault-injection=on the fault block is not there. */
-static void test_fault_block_off(void)
-{
-    QDict *response;
-    Rig r;
-
-    rig_boot(&r, "", "");
-    wr32(&r, ENPU_REG_FAULT_KIND, ENPU_FAULT_KIND_ENGINE_HANG);
-    g_assert_cmpint(rd32(&r, ENPU_REG_FAULT_KIND), ==, 0);
-    response = qtest_qmp(r.qts, "{'execute': 'qom-set', 'arguments': {"
-                         "'path': '/machine/peripheral/npu',"
-                         "'property': 'inject-fault', 'value': 'kind=1'}}");
-    g_assert(qdict_haskey(response, "error"));
-    qobject_unref(response);
-    rig_shutdown(&r);
-}
-
-static void inject(Rig *r, const char *fault)
-{
-    qtest_qmp_assert_success(r->qts, "{'execute': 'qom-set', 'arguments': {"
-                             "'path': '/machine/peripheral/npu',"
-                             "'property': 'inject-fault', 'value': %s}}",
-                             fault);
-}
-
-static void device_reset(Rig *r)
-{
-    wr32(r, ENPU_REG_CTRL, ENPU_CTRL_RESET);
-    wait32(r, ENPU_REG_STATUS, ENPU_STATUS_READY | ENPU_STATUS_RESETTING,
-           ENPU_STATUS_READY);
-}
-
-/* A hang is seen as standing progress, and an engine or device reset ends it. */
-static void test_hang(void)
-{
-    uint64_t progress;
-    Rig r;
-
-    rig_boot(&r, ",fault-injection=on", "");
-    rig_map(&r);
-    put_copy(&r, 0, DST_VA, SRC_VA);
-    inject(&r, "kind=1,times=1");
-    rig_queue(&r, 0, COPY_ENGINE);
-    push(&r, 0, CMD_VA, sizeof(struct enpu_copy_packet), 1);
-    wait32(&r, ENPU_REG_FAULT_FIRED(ENPU_FAULT_KIND_ENGINE_HANG), ~0u, 1);
-    progress = rd64(&r, ENPU_REG_ENGINE_PROGRESS(COPY_ENGINE));
-    g_usleep(50 * 1000);
-    g_assert_cmpint(rd64(&r, ENPU_REG_ENGINE_PROGRESS(COPY_ENGINE)), ==,
-                    progress);
-    g_assert_cmpint(rd32(&r, ENPU_REG_ENGINE_QUEUE(COPY_ENGINE)), ==, 0);
-    wr32(&r, ENPU_REG_ENGINE_CTRL(COPY_ENGINE), ENPU_ENGINE_CTRL_RESET);
-    wait32(&r, ENPU_REG_ENGINE_CTRL(COPY_ENGINE), ENPU_ENGINE_CTRL_RESET, 0);
-    wait32(&r, ENPU_REG_QUEUE_STATUS(0), ENPU_QUEUE_STATUS_STATE,
-           ENPU_QUEUE_STATE_FAULTED);
-    device_reset(&r);
-    rig_map(&r);
-    run_copy(&r);
-    rig_shutdown(&r);
-}
-
 static void test_flr(void)
 {
     uint8_t cap;
@@ -289,86 +211,6 @@ static void test_reset_busy(void)
     rig_map(&r);
     run_copy(&r);
     rig_shutdown(&r);
-}
-
-static void wait_migration(QTestState *qts)
-{
-    for (int us = 0; us < WAIT_US; us += 10000) {
-        QDict *response = qtest_qmp(qts, "{'execute': 'query-migrate'}");
-        QDict *result = qdict_get_qdict(response, "return");
-        const char *status = qdict_get_try_str(result, "status");
-        bool completed = status && g_str_equal(status, "completed");
-
-        g_assert(!status || !g_str_equal(status, "failed"));
-        qobject_unref(response);
-        if (completed) {
-            return;
-        }
-        g_usleep(10000);
-    }
-    g_error("migration did not end");
-}
-
-/*
- * Saved with a job parked in a WAIT, an engine hung and an interrupt pending;
- * restored in a new process: the job ends right, the hang is still a hang.
- */
-static void test_snapshot(void)
-{
-    g_autofree char *file = g_strdup_printf("%s/enpu-state-%d", g_get_tmp_dir(),
-                                            getpid());
-    g_autofree char *uri = g_strdup_printf("file:%s", file);
-    g_autofree char *incoming = g_strdup_printf("-incoming %s", uri);
-    QPCIDevice *moved;
-    uint64_t progress;
-    Rig r, next;
-
-    rig_boot(&r, ",fault-injection=on", "");
-    rig_map(&r);
-    wr32(&r, ENPU_REG_IRQ_ENABLE, 0);
-    wr32(&r, ENPU_REG_IRQ_TRIGGER, 1 << 9);
-    qtest_memset(r.qts, r.src, 0xa5, 4096);
-    put_wait(&r, 0, DST_VA + 8, 77);
-    put_copy(&r, sizeof(struct enpu_wait_packet), DST_VA, SRC_VA);
-    rig_queue(&r, 0, COPY_ENGINE);
-    push(&r, 0, CMD_VA, sizeof(struct enpu_wait_packet) +
-         sizeof(struct enpu_copy_packet), 3);
-    wait32(&r, ENPU_REG_QUEUE_STATUS(0), ENPU_QUEUE_STATUS_STATE,
-           ENPU_QUEUE_STATE_WAITING);
-    inject(&r, "kind=1,target=0,times=1");
-    rig_queue(&r, 1, 0);
-    push(&r, 1, CMD_VA + sizeof(struct enpu_wait_packet),
-         sizeof(struct enpu_copy_packet), 1);
-    wait32(&r, ENPU_REG_FAULT_FIRED(ENPU_FAULT_KIND_ENGINE_HANG), ~0u, 1);
-    progress = rd64(&r, ENPU_REG_ENGINE_PROGRESS(0));
-
-    qtest_qmp_assert_success(r.qts, "{'execute': 'migrate', 'arguments': "
-                             "{'uri': %s}}", uri);
-    wait_migration(r.qts);
-    next = r;
-    next.qs = qtest_pc_boot("-M q35 -device enpu,id=npu,addr=%d.0,local-mem=4M"
-                            ",fault-injection=on %s", SLOT, incoming);
-    next.qts = next.qs->qts;
-    qtest_qmp_eventwait(next.qts, "RESUME");
-    moved = qpci_device_find(next.qs->pcibus, QPCI_DEVFN(SLOT, 0));
-    g_assert_nonnull(moved);
-    next.dev = moved;
-
-    g_assert_cmphex(rd32(&next, ENPU_REG_IRQ_PENDING) & (1 << 9), ==, 1 << 9);
-    g_assert_cmpint(rd64(&next, ENPU_REG_ENGINE_PROGRESS(0)), ==, progress);
-    g_assert_cmpint(rd32(&next, ENPU_REG_ENGINE_QUEUE(0)), ==, 1);
-    qtest_writeq(next.qts, next.dst + 8, 77);
-    qpci_io_writel(next.dev, next.doorbell, 0, 1);
-    wait_mem64(&next, fence_addr(&next, 0), 3);
-    g_assert_cmphex(qtest_readq(next.qts, next.dst), ==, 0xa5a5a5a5a5a5a5a5ull);
-    g_assert_cmpint(rd64(&next, ENPU_REG_ENGINE_PROGRESS(0)), ==, progress);
-    wr32(&next, ENPU_REG_ENGINE_CTRL(0), ENPU_ENGINE_CTRL_RESET);
-    wait32(&next, ENPU_REG_QUEUE_STATUS(1), ENPU_QUEUE_STATUS_STATE,
-           ENPU_QUEUE_STATE_FAULTED);
-
-    unlink(file);
-    rig_shutdown(&r);
-    rig_shutdown(&next);
 }
 
 /* What a guest's ACPI code does with an unplug request, for slot 0. */
@@ -426,11 +268,8 @@ int main(int argc, char **argv)
     qtest_add_data_func("/enpu/faults/threads", "", test_faults);
     qtest_add_func("/enpu/bus-master-off", test_bus_master_off);
     qtest_add_func("/enpu/stray-writes", test_stray_writes);
-    qtest_add_func("/enpu/fault-block-off", test_fault_block_off);
-    qtest_add_func("/enpu/hang", test_hang);
     qtest_add_func("/enpu/flr", test_flr);
     qtest_add_func("/enpu/reset-busy", test_reset_busy);
-    qtest_add_func("/enpu/snapshot", test_snapshot);
     qtest_add_func("/enpu/hotplug", test_hotplug);
     qtest_add_func("/enpu/bad-properties", test_bad_properties);
     return g_test_run();

@@ -13,7 +13,6 @@
  */
 
 #include "qemu/osdep.h"
-#include "qemu/cutils.h"
 #include "qemu/error-report.h"
 #include "qemu/module.h"
 #include "qemu/units.h"
@@ -35,11 +34,8 @@
 static uint64_t enpu_reg_read(void *opaque, hwaddr addr, unsigned size)
 {
     EnpuState *s = opaque;
-    uint64_t value = UINT64_MAX;
+    uint64_t value = enpu_model_read(s->model, addr, size);
 
-    if (!qatomic_read(&s->removed)) {
-        value = enpu_model_read(s->model, addr, size);
-    }
     trace_enpu_reg_read(addr, size, value);
     return value;
 }
@@ -50,9 +46,7 @@ static void enpu_reg_write(void *opaque, hwaddr addr, uint64_t value,
     EnpuState *s = opaque;
 
     trace_enpu_reg_write(addr, size, value);
-    if (!qatomic_read(&s->removed)) {
-        enpu_model_write(s->model, addr, value, size);
-    }
+    enpu_model_write(s->model, addr, value, size);
 }
 
 static const MemoryRegionOps enpu_reg_ops = {
@@ -65,11 +59,23 @@ static const MemoryRegionOps enpu_reg_ops = {
 
 /* PCI */
 
+/* Without a link (fault REMOVED) config space reads as ones as well. */
+static uint32_t enpu_read_config(PCIDevice *pdev, uint32_t addr, int len)
+{
+    if (qatomic_read(&ENPU(pdev)->removed)) {
+        return UINT32_MAX >> (32 - 8 * len);
+    }
+    return pci_default_read_config(pdev, addr, len);
+}
+
 static void enpu_write_config(PCIDevice *pdev, uint32_t addr, uint32_t value,
                               int len)
 {
     EnpuState *s = ENPU(pdev);
 
+    if (qatomic_read(&s->removed)) {
+        return;
+    }
     pci_default_write_config(pdev, addr, value, len);
     pcie_cap_flr_write_config(pdev, addr, value, len);
     enpu_irq_update(s);
@@ -82,7 +88,7 @@ static void enpu_reset_hold(Object *obj, ResetType type)
 
     trace_enpu_reset();
     enpu_model_reset(s->model);
-    qatomic_set(&s->removed, false);
+    enpu_fault_rearm(s);
     enpu_irq_reset(s);
 }
 
@@ -112,6 +118,7 @@ static bool enpu_bars_init(EnpuState *s, Error **errp)
                                 s->local_size, errp)) {
         return false;
     }
+    enpu_fault_init_mr(s);
     memory_region_init_io(&s->regs, OBJECT(s), &enpu_reg_ops, s, "enpu-regs",
                           ENPU_BAR_REGS_SIZE);
     enpu_doorbell_init_mr(s);
@@ -123,7 +130,7 @@ static bool enpu_bars_init(EnpuState *s, Error **errp)
     pci_register_bar(pdev, ENPU_BAR_LOCAL,
                      PCI_BASE_ADDRESS_SPACE_MEMORY |
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
-                     PCI_BASE_ADDRESS_MEM_PREFETCH, &s->local);
+                     PCI_BASE_ADDRESS_MEM_PREFETCH, &s->local_bar);
     return true;
 }
 
@@ -145,7 +152,11 @@ static void enpu_realize(PCIDevice *pdev, Error **errp)
 {
     EnpuState *s = ENPU(pdev);
 
-    if (!enpu_bars_init(s, errp) || !enpu_caps_init(pdev, errp)) {
+    if (!enpu_bars_init(s, errp)) {
+        return;
+    }
+    if (!enpu_caps_init(pdev, errp)) {
+        enpu_fault_cleanup(s);
         return;
     }
     if (!enpu_irq_init(s, errp)) {
@@ -154,7 +165,7 @@ static void enpu_realize(PCIDevice *pdev, Error **errp)
     if (!enpu_host_init(s, errp)) {
         goto undo_vectors;
     }
-    if (!enpu_doorbell_init(s, errp)) {
+    if (!enpu_fault_arm_early(s, errp) || !enpu_doorbell_init(s, errp)) {
         goto undo_model;
     }
     s->vmstate_handler = qdev_add_vm_change_state_handler(
@@ -166,6 +177,7 @@ undo_model:
 undo_vectors:
     enpu_irq_cleanup(s);
 undo_msix:
+    enpu_fault_cleanup(s);
     msix_uninit_exclusive_bar(pdev);
 }
 
@@ -177,8 +189,14 @@ static void enpu_exit(PCIDevice *pdev)
     enpu_doorbell_cleanup(s);
     enpu_host_cleanup(s);
     enpu_irq_cleanup(s);
+    enpu_fault_cleanup(s);
     msix_uninit_exclusive_bar(pdev);
     g_free(s->state);
+}
+
+static void enpu_finalize(Object *obj)
+{
+    g_free(ENPU(obj)->early_faults);
 }
 
 /* Saved state: the model's own, with jobs in flight; local memory is RAM. */
@@ -225,74 +243,26 @@ static int enpu_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     enpu_irq_update(s);
+    enpu_fault_update(s);
     return 0;
 }
 
 static const VMStateDescription enpu_vmstate = {
     .name = "enpu",
-    .version_id = 1,
-    .minimum_version_id = 1,
+    .version_id = 2,
+    .minimum_version_id = 2,
     .pre_save = enpu_pre_save,
     .post_save = enpu_post_save,
     .post_load = enpu_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj, EnpuState),
         VMSTATE_MSIX(parent_obj, EnpuState),
-        VMSTATE_BOOL(removed, EnpuState),
         VMSTATE_UINT32(state_size, EnpuState),
         VMSTATE_VALIDATE("state size", enpu_state_size_valid),
         VMSTATE_VBUFFER_ALLOC_UINT32(state, EnpuState, 1, NULL, state_size),
         VMSTATE_END_OF_LIST()
     }
 };
-
-/*
- * Write-only property inject-fault: "kind=1,target=0,after=0,times=1,arg=0";
- * kind as in enum enpu_fault_kind, the rest may be left out.
- */
-static void enpu_set_inject_fault(Object *obj, const char *text, Error **errp)
-{
-    EnpuState *s = ENPU(obj);
-    uint64_t kind = 0, target = UINT32_MAX, after = 0, times = 1, arg = 0;
-    const struct {
-        const char *name;
-        uint64_t *value;
-        uint64_t max;
-    } keys[] = {
-        { "kind", &kind, UINT32_MAX }, { "target", &target, UINT32_MAX },
-        { "after", &after, UINT32_MAX }, { "times", &times, UINT32_MAX },
-        { "arg", &arg, UINT64_MAX },
-    };
-    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
-
-    if (!s->model) {
-        error_setg(errp, "enpu: the device is not realized yet");
-        return;
-    }
-    for (char **part = parts; *part; part++) {
-        char *equals = strchr(*part, '=');
-        size_t i;
-
-        for (i = 0; equals && i < ARRAY_SIZE(keys); i++) {
-            size_t len = strlen(keys[i].name);
-
-            if (len == equals - *part && !strncmp(*part, keys[i].name, len)) {
-                break;
-            }
-        }
-        if (!equals || i == ARRAY_SIZE(keys) ||
-            qemu_strtou64(equals + 1, NULL, 0, keys[i].value) < 0 ||
-            *keys[i].value > keys[i].max) {
-            error_setg(errp, "enpu: cannot read '%s': expected kind=, "
-                       "target=, after=, times= or arg= with a number", *part);
-            return;
-        }
-    }
-    if (enpu_model_inject(s->model, kind, target, after, times, arg) < 0) {
-        error_setg(errp, "enpu: fault refused: fault-injection=on is needed, "
-                   "and a known kind");
-    }
-}
 
 static const Property enpu_properties[] = {
     DEFINE_PROP_UINT32("cores", EnpuState, cores, 1),
@@ -313,6 +283,7 @@ static void enpu_class_init(ObjectClass *klass, void *data)
 
     k->realize = enpu_realize;
     k->exit = enpu_exit;
+    k->config_read = enpu_read_config;
     k->config_write = enpu_write_config;
     k->vendor_id = ENPU_PCI_VENDOR;
     k->device_id = ENPU_PCI_DEVICE;
@@ -323,10 +294,7 @@ static void enpu_class_init(ObjectClass *klass, void *data)
     dc->vmsd = &enpu_vmstate;
     set_bit(DEVICE_CATEGORY_MISC, dc->categories);
     device_class_set_props(dc, enpu_properties);
-    object_class_property_add_str(klass, "inject-fault", NULL,
-                                  enpu_set_inject_fault);
-    object_class_property_set_description(klass, "inject-fault",
-        "kind=N[,target=N][,after=N][,times=N][,arg=N]");
+    enpu_fault_class_init(klass);
 }
 
 static const TypeInfo enpu_types[] = {
@@ -334,6 +302,7 @@ static const TypeInfo enpu_types[] = {
         .name = TYPE_ENPU,
         .parent = TYPE_PCI_DEVICE,
         .instance_size = sizeof(EnpuState),
+        .instance_finalize = enpu_finalize,
         .class_init = enpu_class_init,
         .interfaces = (InterfaceInfo[]) {
             { INTERFACE_PCIE_DEVICE },

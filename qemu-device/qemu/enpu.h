@@ -43,12 +43,15 @@ struct EnpuState {
 
     MemoryRegion regs;
     MemoryRegion doorbells_mr;
+    MemoryRegion local_bar; /* local, or `gone` above it */
     MemoryRegion local;
+    MemoryRegion gone;
 
     struct enpu_model *model;
     VMChangeStateEntry *vmstate_handler;
     bool stopped;
     bool removed; /* the injected surprise removal; read without a lock */
+    char *early_faults; /* from the command line */
 
     EnpuVector vectors[ENPU_MAX_VECTORS];
     bool irqfd;
@@ -78,5 +81,16 @@ void enpu_irq_update(EnpuState *s);
 void enpu_doorbell_init_mr(EnpuState *s);
 bool enpu_doorbell_init(EnpuState *s, Error **errp);
 void enpu_doorbell_cleanup(EnpuState *s);
+
+/* enpu-fault.c: injected faults from the monitor and the command line */
+void enpu_fault_class_init(ObjectClass *klass);
+void enpu_fault_init_mr(EnpuState *s);
+void enpu_fault_cleanup(EnpuState *s);
+bool enpu_fault_arm_early(EnpuState *s, Error **errp);
+void enpu_fault_rearm(EnpuState *s);
+/* The model's callback, any thread. */
+void enpu_fault_set_removed(void *opaque, bool removed);
+/* Shows or hides local memory as `removed` says. */
+void enpu_fault_update(EnpuState *s);
 
 #endif

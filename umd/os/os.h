@@ -23,6 +23,9 @@ struct SyncWait {
     uint32_t first;       // out: index of a point that is reached, for `any`
 };
 
+inline constexpr const char* kNoFaults =
+    "faults can be injected on a simulator opened with fault-injection=on only";
+
 class Os {
   public:
     virtual ~Os() = default;
@@ -59,8 +62,10 @@ class Os {
     virtual int sync_export(uint32_t handle, int* fd) = 0;
     virtual int sync_import(int fd, uint32_t* handle) = 0;
 
-    virtual int inject_fault(uint32_t kind, uint32_t target, uint32_t after, uint32_t times,
-                             uint64_t argument) = 0;
+    // These say themselves what is wrong.
+    virtual int inject_faults(const char* faults, enpu_error* error) = 0;
+    virtual int faults_fired(uint32_t kind, uint32_t* fired, uint64_t* last_ns,
+                             enpu_error* error) = 0;
 };
 
 // Open a device; on failure the negative errno, and a sentence in *error.

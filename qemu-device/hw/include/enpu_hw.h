@@ -142,13 +142,16 @@ typedef uint64_t enpu_u64;
 #define ENPU_REG_SENSOR_POWER 0x1d4u /* read only, 32 bit. Emulated power in milliwatts. */
 #define ENPU_REG_SENSOR_CLOCK 0x1d8u /* read only, 32 bit. Emulated core clock in MHz. */
 #define ENPU_REG_FAULT_KIND 0x200u /* read/write, 32 bit. Kind of the next fault to arm (enum enpu_fault_kind). The fault block reads as zero and ignores writes without CAP_FEATURES.FAULT_INJECTION. */
-#define ENPU_REG_FAULT_TARGET 0x204u /* read/write, 32 bit. Engine, vector or queue the fault is for; 0xffffffff means any. */
+#define ENPU_REG_FAULT_TARGET 0x204u /* read/write, 32 bit. Engine, vector, queue or address space the fault is for; 0xffffffff means any. */
 #define ENPU_REG_FAULT_AFTER 0x208u /* read/write, 32 bit. Events of the kind that pass before the fault fires. */
 #define ENPU_REG_FAULT_TIMES 0x20cu /* read/write, 32 bit. How often it fires; 0xffffffff means always. */
 #define ENPU_REG_FAULT_ARG 0x210u /* read/write, 64 bit. Argument of the kind (delay in ns, bit mask …). */
 #define ENPU_REG_FAULT_ARM 0x218u /* write only, 32 bit. 1 arms the fault described above, 0 clears all faults. */
+#define ENPU_REG_FAULT_EVERY 0x21cu /* read/write, 32 bit. 0 or 1: every event fires; n: an event fires with probability 1/n, drawn from FAULT_SEED, the same each time for the same events. */
 #define ENPU_REG_FAULT_LAST_NS 0x220u /* read only, 64 bit. Timestamp of the last fault that fired. */
+#define ENPU_REG_FAULT_SEED 0x228u /* read/write, 64 bit. Seed of the fault's own random numbers. */
 #define ENPU_REG_FAULT_FIRED(i) (0x280u + (i) * 4u) /* read only, 32 bit. How often each kind has fired since power-on. */
+#define ENPU_REG_FAULT_FIRED_NS(i) (0x300u + (i) * 8u) /* read only, 64 bit. Timestamp of the last fault of each kind; 0: none since power-on. */
 #define ENPU_REG_CAP_OP_DTYPES(i) (0x400u + (i) * 4u) /* read only, 32 bit. Bit d of word n: opcode n takes tensors of dtype d. */
 
 /* One block an engine. */
@@ -487,7 +490,22 @@ enum enpu_fault_kind {
 	ENPU_FAULT_KIND_LOCAL_EXHAUSTED = 16,
 	ENPU_FAULT_KIND_RESET_FAILS = 17,
 	ENPU_FAULT_KIND_REMOVED = 18,
+	ENPU_FAULT_KIND_FENCE_CORRUPTED = 19,
+	ENPU_FAULT_KIND_TLB_STUCK = 20,
 };
+
+#define ENPU_FAULT_KINDS 21u
+/* Initialisers of arrays of strings, by kind: its name in text, and what FAULT_TARGET numbers. */
+#define ENPU_FAULT_KIND_NAMES { \
+	"none", "engine-hang", "engine-slow", "irq-lost", "irq-repeated", "irq-spurious", \
+	"irq-storm", "completion-delayed", "completion-corrupted", "ecc-corrected", "ecc-uncorrected", "dma-read", \
+	"dma-write", "mmu-fault", "illegal-packet", "doorbell-ignored", "local-exhausted", "reset-fails", \
+	"removed", "fence-corrupted", "tlb-stuck" }
+#define ENPU_FAULT_KIND_TARGETS { \
+	"", "engine", "engine", "vector", "vector", "vector", \
+	"vector", "queue", "queue", "engine", "engine", "engine", \
+	"engine", "engine", "engine", "queue", "engine", "engine", \
+	"", "queue", "as" }
 
 /* Packet opcodes. */
 enum enpu_opcode {

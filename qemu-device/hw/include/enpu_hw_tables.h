@@ -26,6 +26,7 @@ struct enpu_opcode_info {
     struct enpu_operand_info operands[ENPU_MAX_OPERANDS];
 };
 struct enpu_name { const char *name; uint32_t value; };
+struct enpu_fault_info { const char *name, *target, *event, *effect, *argument; }; /* empty: none */
 
 static const struct enpu_field_info enpu_fields_version[] = {{"MINOR", 0xffffull}, {"MAJOR", 0xffff0000ull}, {0, 0}};
 static const struct enpu_field_info enpu_fields_cap_engines[] = {{"CORES", 0xffull}, {"COPY", 0xff00ull}, {"THREADS", 0xff0000ull}, {0, 0}};
@@ -81,8 +82,11 @@ static const struct enpu_reg_info enpu_registers[] = {
     {"FAULT_TIMES", 0x20c, 0x4, 1, 4, ENPU_RW, 0, 0x0ull, 1, 0},
     {"FAULT_ARG", 0x210, 0x8, 1, 8, ENPU_RW, 0, 0x0ull, 1, 0},
     {"FAULT_ARM", 0x218, 0x4, 1, 4, ENPU_WO, 0, 0x0ull, 0, 0},
+    {"FAULT_EVERY", 0x21c, 0x4, 1, 4, ENPU_RW, 0, 0x0ull, 1, 0},
     {"FAULT_LAST_NS", 0x220, 0x8, 1, 8, ENPU_RO, 1, 0x0ull, 0, 0},
+    {"FAULT_SEED", 0x228, 0x8, 1, 8, ENPU_RW, 0, 0x0ull, 1, 0},
     {"FAULT_FIRED", 0x280, 0x4, 32, 4, ENPU_RO, 1, 0x0ull, 0, 0},
+    {"FAULT_FIRED_NS", 0x300, 0x8, 32, 8, ENPU_RO, 1, 0x0ull, 0, 0},
     {"CAP_OP_DTYPES", 0x400, 0x4, 64, 4, ENPU_RO, 0, 0x0ull, 0, 0},
     {"ENGINE_CTRL", 0x1000, 0x100, 32, 4, ENPU_RW, 0, 0x0ull, 1, enpu_fields_engine_ctrl},
     {"ENGINE_STATUS", 0x1004, 0x100, 32, 4, ENPU_RO, 1, 0x0ull, 0, enpu_fields_engine_status},
@@ -124,7 +128,31 @@ static const struct enpu_name enpu_resize_coord_names[] = {{"HALF_PIXEL", 0}, {"
 static const struct enpu_name enpu_resize_round_names[] = {{"ROUND_PREFER_FLOOR", 0}, {"ROUND_PREFER_CEIL", 1}, {"FLOOR", 2}, {"CEIL", 3}, {0, 0}};
 static const struct enpu_name enpu_pack_kind_names[] = {{"CONV2D", 0}, {"MATMUL", 1}, {"CONV_TRANSPOSE2D", 2}, {0, 0}};
 static const struct enpu_name enpu_counter_names[] = {{"OPCODE0", 0}, {"JOBS", 64}, {"PACKETS", 65}, {"BUSY_COMPUTE_NS", 66}, {"BUSY_COPY_NS", 67}, {"BYTES_READ", 68}, {"BYTES_WRITTEN", 69}, {"WORK", 70}, {"FAULTS", 71}, {"TLB_HITS", 72}, {"TLB_MISSES", 73}, {"STALL_NS", 74}, {"TILES", 75}, {"JOBS_FAILED", 76}, {"COPY_BYTES", 77}, {0, 0}};
-static const struct enpu_name enpu_fault_kind_names[] = {{"NONE", 0}, {"ENGINE_HANG", 1}, {"ENGINE_SLOW", 2}, {"IRQ_LOST", 3}, {"IRQ_REPEATED", 4}, {"IRQ_SPURIOUS", 5}, {"IRQ_STORM", 6}, {"COMPLETION_DELAYED", 7}, {"COMPLETION_CORRUPTED", 8}, {"ECC_CORRECTED", 9}, {"ECC_UNCORRECTED", 10}, {"DMA_READ", 11}, {"DMA_WRITE", 12}, {"MMU_FAULT", 13}, {"ILLEGAL_PACKET", 14}, {"DOORBELL_IGNORED", 15}, {"LOCAL_EXHAUSTED", 16}, {"RESET_FAILS", 17}, {"REMOVED", 18}, {0, 0}};
+static const struct enpu_name enpu_fault_kind_names[] = {{"NONE", 0}, {"ENGINE_HANG", 1}, {"ENGINE_SLOW", 2}, {"IRQ_LOST", 3}, {"IRQ_REPEATED", 4}, {"IRQ_SPURIOUS", 5}, {"IRQ_STORM", 6}, {"COMPLETION_DELAYED", 7}, {"COMPLETION_CORRUPTED", 8}, {"ECC_CORRECTED", 9}, {"ECC_UNCORRECTED", 10}, {"DMA_READ", 11}, {"DMA_WRITE", 12}, {"MMU_FAULT", 13}, {"ILLEGAL_PACKET", 14}, {"DOORBELL_IGNORED", 15}, {"LOCAL_EXHAUSTED", 16}, {"RESET_FAILS", 17}, {"REMOVED", 18}, {"FENCE_CORRUPTED", 19}, {"TLB_STUCK", 20}, {0, 0}};
+
+static const struct enpu_fault_info enpu_faults[] = {
+    {"none", "", "", "clears every fault, hang, stuck reset and removal", ""},
+    {"engine-hang", "engine", "tile", "stands still until its reset; the job stays on it", ""},
+    {"engine-slow", "engine", "tile", "a pause before it", "ns, at most 1 s; 0: 1 ms"},
+    {"irq-lost", "vector", "message of the vector", "never sent; IRQ_PENDING shows it", ""},
+    {"irq-repeated", "vector", "message of the vector", "sent twice", ""},
+    {"irq-spurious", "vector", "start of a job of the vector's engine", "a message that nothing asked for", ""},
+    {"irq-storm", "vector", "message of the vector", "sent many times", "messages, at most 100000; 0: 1000"},
+    {"completion-delayed", "queue", "completion", "comes later; progress goes on", "ns, at most 10 s; 0: 100 ms"},
+    {"completion-corrupted", "queue", "completion", "wrong fence in its record; the fence word is right", "mask of flipped bits; 0: all"},
+    {"ecc-corrected", "engine", "packet", "record ECC_CORRECTED; the job goes on", ""},
+    {"ecc-uncorrected", "engine", "packet", "the job fails with ECC_UNCORRECTED", ""},
+    {"dma-read", "engine", "read of guest memory", "fails; DMA_ERROR", ""},
+    {"dma-write", "engine", "write of guest memory", "fails; DMA_ERROR", ""},
+    {"mmu-fault", "engine", "translation", "refused; MMU_FAULT", ""},
+    {"illegal-packet", "engine", "packet", "the job fails with ILLEGAL_PACKET", ""},
+    {"doorbell-ignored", "queue", "kick", "not seen", ""},
+    {"local-exhausted", "engine", "packet", "the job fails with OUT_OF_MEMORY", ""},
+    {"reset-fails", "engine", "reset of the engine; the device's own matches any only", "never ends; the next try may", ""},
+    {"removed", "", "access of a BAR", "all BARs and config space read as ones, writes, DMA and interrupts are lost", "ns until the link is back; 0: when faults are cleared"},
+    {"fence-corrupted", "queue", "completion", "wrong fence word in queue memory; QUEUE_FENCE and the record are right", "mask of flipped bits; 0: all"},
+    {"tlb-stuck", "as", "TLB_INVALIDATE of the address space", "TLB_DONE stands still until a device reset; nothing stale is used", ""},
+};
 
 static const struct enpu_opcode_info enpu_opcodes[ENPU_MAX_OPCODES] = {
     {"NOP", 1, 0, 0, 16, 0, 0x0, {{0, 0}}}, /* 0 */

@@ -15,13 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "enpu_fault.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Grows when something here changes its meaning; enpu_model_create refuses another number. New
  * members are only appended. */
-#define ENPU_MODEL_ABI 1
+#define ENPU_MODEL_ABI 2
 
 struct enpu_model; /* opaque */
 
@@ -76,6 +78,9 @@ struct enpu_model_config {
     bool reserved[2];
     uint64_t local_bytes; /* device-local memory, a multiple of 2 MiB, at least 2 MiB */
     void* local_memory;   /* its storage, owned by the host, 4 KiB aligned, outlives the model */
+    /* CAP_MAX_WORK: larger packets are refused with LIMIT; for COPY and FILL, bytes count. At most
+     * MAX_PACKET_WORK, which 0 stands for. */
+    uint64_t max_packet_work;
 };
 
 /* Makes a device in its power-on state. NULL on a bad configuration, with a sentence in error
@@ -115,10 +120,12 @@ size_t enpu_model_save(struct enpu_model* model, void* buffer, size_t capacity);
 int enpu_model_load(struct enpu_model* model, const void* buffer, size_t bytes, char* error,
                     size_t error_bytes);
 
-/* Arms a fault as the fault block would (kind: enum enpu_fault_kind); 0, or -1 when fault injection
- * is off or a value is out of range. */
-int enpu_model_inject(struct enpu_model* model, uint32_t kind, uint32_t target, uint32_t after,
-                      uint32_t times, uint64_t argument);
+/* Arms a fault as the fault block would, also on a device that is removed; kind NONE clears all. 0,
+ * or -1 when fault injection is off, a value is out of range or too many are armed. */
+int enpu_model_inject(struct enpu_model* model, const struct enpu_fault* fault);
+/* How often faults of a kind have fired since power-on, and when the last one did (device clock; 0:
+ * none). */
+uint32_t enpu_model_fault_fired(struct enpu_model* model, uint32_t kind, uint64_t* last_ns);
 
 #ifdef __cplusplus
 }

@@ -383,7 +383,17 @@ enpu_error_record Rig::error_record() const {
 
 bool Rig::inject(enpu_fault_kind kind, uint32_t target, uint32_t after, uint32_t times,
                  uint64_t argument) {
-    return enpu_model_inject(model, kind, target, after, times, argument) == 0;
+    enpu_fault fault{};
+    fault.kind = kind;
+    fault.target = target;
+    fault.after = after;
+    fault.times = times;
+    fault.argument = argument;
+    return inject(fault);
+}
+
+bool Rig::inject(const enpu_fault& fault) {
+    return enpu_model_inject(model, &fault) == 0;
 }
 
 bool Rig::invalidate_tlb(uint32_t as_id) {

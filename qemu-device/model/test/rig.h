@@ -140,6 +140,7 @@ class Rig {
     void pop_error() { write32(ENPU_REG_ERR_POP, 1); }
     bool inject(enpu_fault_kind kind, uint32_t target = ~0u, uint32_t after = 0, uint32_t times = 1,
                 uint64_t argument = 0);
+    bool inject(const enpu_fault& fault);
     bool invalidate_tlb(uint32_t as_id = kAs);
     void reset_device();
     uint32_t copy_engine() const { return options.cores; }

@@ -29,16 +29,17 @@ std::string dump_file() {
 }  // namespace
 
 void inject(enpu_fault_kind kind, uint32_t target, uint32_t times, uint64_t arg, uint32_t after) {
-    const std::string text = std::to_string(kind) + " " + std::to_string(target) + " " +
-                             std::to_string(after) + " " + std::to_string(times) + " " +
-                             std::to_string(arg);
+    static constexpr const char* kNames[] = ENPU_FAULT_KIND_NAMES;
+    const std::string text = std::string(kNames[kind]) + ":target=" + std::to_string(target) +
+                             ":after=" + std::to_string(after) + ":times=" + std::to_string(times) +
+                             ":arg=" + std::to_string(arg);
     const int ret = debugfs_write("inject_fault", text);
     if (ret == -ENOENT) SKIP("needs a device with fault-injection=on and debugfs");
     REQUIRE(ret == 0);
 }
 
 void clear_faults() {
-    CHECK(debugfs_write("inject_fault", "0 0 0 0 0") == 0);
+    CHECK(debugfs_write("inject_fault", "none") == 0);
 }
 
 Uevents::Uevents() : fd_(socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT)) {

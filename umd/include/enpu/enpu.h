@@ -107,6 +107,8 @@ int enpu_enumerate(struct enpu_device_entry* entries, size_t capacity, struct en
  *   "sim", "sim:options"   a new simulator; options are comma-separated: cores=2 threads=1
  *                          copy-engines=2 local-mem=256M (suffix K, M, G) ram=1G (host memory it
  *                          can allocate; nothing is reserved up front) fault-injection=on|off
+ *                          faults=FAULTS, which arms them and turns injection on. So does the
+ *                          environment variable ENPU_SIM_FAULTS; its faults come after those.
  *   NULL or ""             the environment variable ENPU_DEVICE, else as "npu"
  * Never falls back to the simulator by itself.
  */
@@ -159,12 +161,20 @@ int enpu_device_get_clock(struct enpu_device* device, uint64_t* device_ns, uint6
                           struct enpu_error* error);
 
 /*
- * Arms an injected fault (enum enpu_fault_kind) on a simulator opened with fault-injection=on; kind
- * NONE clears all. -EOPNOTSUPP elsewhere: a real device takes faults through its driver's debugfs.
+ * Arms injected faults on a simulator opened with fault-injection=on. `faults` is a text such as
+ * "engine-hang:engine=0:after=3;irq-lost:times=always" (enpu_fault.h); "none" clears all. -EINVAL for
+ * what cannot be read, which arms nothing; -ENOSPC for a target that the device lacks or for more than 16,
+ * which clears all.
+ * -EOPNOTSUPP elsewhere: a real device takes faults through its driver's debugfs.
  */
-int enpu_device_inject_fault(struct enpu_device* device, uint32_t kind, uint32_t target,
-                             uint32_t after, uint32_t times, uint64_t argument,
-                             struct enpu_error* error);
+int enpu_device_inject_faults(struct enpu_device* device, const char* faults,
+                              struct enpu_error* error);
+/*
+ * How often injected faults of a kind (enum enpu_fault_kind) have fired, and the device clock when the last
+ * one did (0: none; may be NULL). Counted by the device. Same conditions.
+ */
+int enpu_device_get_faults_fired(struct enpu_device* device, uint32_t kind, uint32_t* fired,
+                                 uint64_t* last_ns, struct enpu_error* error);
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 struct enpu_buffer;

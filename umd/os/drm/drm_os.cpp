@@ -103,8 +103,11 @@ class DrmOs final : public Os {
         return drmSyncobjFDToHandle(fd_, fd, handle) == 0 ? 0 : -errno;
     }
 
-    int inject_fault(uint32_t, uint32_t, uint32_t, uint32_t, uint64_t) override {
-        return -EOPNOTSUPP;
+    int inject_faults(const char*, enpu_error* error) override {
+        return fail(error, -EOPNOTSUPP, kNoFaults);
+    }
+    int faults_fired(uint32_t, uint32_t*, uint64_t*, enpu_error* error) override {
+        return fail(error, -EOPNOTSUPP, kNoFaults);
     }
 
   private:

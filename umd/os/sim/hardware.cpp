@@ -8,6 +8,8 @@
 #include <new>
 #include <thread>
 
+#include "base/error.h"
+#include "enpu_hw_tables.h"
 #include "os/os.h"
 
 namespace enpu::sim {
@@ -200,14 +202,24 @@ int Hardware::reset_device() {
     });
 }
 
-int Hardware::inject(uint32_t kind, uint32_t target, uint32_t after, uint32_t times,
-                     uint64_t argument) {
-    if (!fault_injection_) return -EOPNOTSUPP;
-    if (kind == ENPU_FAULT_KIND_NONE) {
-        write32(ENPU_REG_FAULT_ARM, 0);
-        return 0;
+int Hardware::inject(const std::vector<enpu_fault>& faults, enpu_error* error) {
+    if (!fault_injection_) return fail(error, -EOPNOTSUPP, os::kNoFaults);
+    for (const enpu_fault& fault : faults) {
+        if (enpu_model_inject(model_, &fault) == 0) continue;
+        const enpu_fault none{};
+        enpu_model_inject(model_, &none);
+        return fail(error, -ENOSPC,
+                    "the device refused fault '%s' for target %u: there is no such target, or "
+                    "too many are armed; all have been cleared",
+                    enpu_faults[fault.kind].name, fault.target);
     }
-    return enpu_model_inject(model_, kind, target, after, times, argument) == 0 ? 0 : -EINVAL;
+    return 0;
+}
+
+int Hardware::faults_fired(uint32_t kind, uint32_t* fired, uint64_t* last_ns, enpu_error* error) {
+    if (!fault_injection_) return fail(error, -EOPNOTSUPP, os::kNoFaults);
+    *fired = enpu_model_fault_fired(model_, kind, last_ns);
+    return 0;
 }
 
 }  // namespace enpu::sim

@@ -77,7 +77,9 @@ class Hardware {
     // 0, or -EIO when the device did not come back.
     int reset_engine(uint32_t engine);
     int reset_device();
-    int inject(uint32_t kind, uint32_t target, uint32_t after, uint32_t times, uint64_t argument);
+    // All or none of them. -EOPNOTSUPP without fault injection, -ENOSPC when that is too many.
+    int inject(const std::vector<enpu_fault>& faults, enpu_error* error);
+    int faults_fired(uint32_t kind, uint32_t* fired, uint64_t* last_ns, enpu_error* error);
 
   private:
     Hardware(HostMemory* memory, std::function<void(uint32_t)> interrupt);

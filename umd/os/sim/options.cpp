@@ -2,6 +2,7 @@
 #include "os/sim/options.h"
 
 #include <charconv>
+#include <cstdlib>
 #include <string_view>
 
 #include "base/error.h"
@@ -53,10 +54,14 @@ int set(std::string_view key, std::string_view value, Options* options, enpu_err
         good = parse_switch(value, &options->fault_injection);
         rule = "on or off";
     }
+    if (key == "faults") {
+        options->fault_injection = true;
+        return parse_faults(std::string(value).c_str(), &options->faults, error);
+    }
     if (rule == nullptr) {
         return fail(error, -EINVAL,
                     "sim: option '%.*s' is not known; there are cores threads copy-engines "
-                    "local-mem ram fault-injection",
+                    "local-mem ram fault-injection faults",
                     static_cast<int>(key.size()), key.data());
     }
     if (!good) {
@@ -82,6 +87,24 @@ int parse_options(const std::string& text, Options* options, enpu_error* error) 
         if (int r = set(item.substr(0, equals), item.substr(equals + 1), options, error)) return r;
     }
     return 0;
+}
+
+int parse_faults(const char* text, std::vector<enpu_fault>* faults, enpu_error* error) {
+    const char* at = text;
+    do {
+        enpu_fault fault;
+        if (const char* wrong = enpu_fault_parse(&at, &fault))
+            return fail(error, -EINVAL, "fault '%s': %s, at '%s'", text, wrong, at);
+        faults->push_back(fault);
+    } while (*at != '\0');
+    return 0;
+}
+
+int add_environment(Options* options, enpu_error* error) {
+    const char* text = std::getenv("ENPU_SIM_FAULTS");
+    if (text == nullptr || *text == '\0') return 0;
+    options->fault_injection = true;
+    return parse_faults(text, &options->faults, error);
 }
 
 }  // namespace enpu::sim

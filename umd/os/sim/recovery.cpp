@@ -3,6 +3,7 @@
 // jobs in the ring; and its thread.
 #include <algorithm>
 
+#include "enpu_status.h"
 #include "os/sim/scheduler.h"
 
 namespace enpu::sim {
@@ -11,25 +12,6 @@ namespace {
 // How often the thread looks while there is work: lost interrupts and hangs are found, dying queues
 // are freed.
 constexpr std::chrono::milliseconds kTick(10);
-
-int errno_of(uint32_t status) {
-    switch (status) {
-        case ENPU_STATUS_MMU_FAULT:
-            return -EFAULT;
-        case ENPU_STATUS_DMA_ERROR:
-        case ENPU_STATUS_ECC_UNCORRECTED:
-            return -EREMOTEIO;
-        case ENPU_STATUS_WAIT_TIMEOUT:
-            return -ETIMEDOUT;
-        case ENPU_STATUS_ABORTED:
-        case ENPU_STATUS_TORN:
-            return -ESTALE;
-        case ENPU_STATUS_OUT_OF_MEMORY:
-            return -ENOMEM;
-        default:
-            return -EBADMSG;
-    }
-}
 
 }  // namespace
 
@@ -95,7 +77,7 @@ void Scheduler::drain_errors() {
     each_queue([&](Queue* queue) {
         if (!queue->faulted && !queue->flying.empty() && queue->memory.status() != ENPU_STATUS_OK) {
             complete(queue);
-            fail_front(queue, errno_of(queue->memory.status()), nullptr);
+            fail_front(queue, enpu_status_errno(queue->memory.status()), nullptr);
         }
     });
 }
@@ -105,7 +87,7 @@ void Scheduler::handle_error(const enpu_error_record& record) {
     Queue* queue = by_id_[record.queue];
     if (queue == nullptr || queue->faulted) return;
     complete(queue);
-    fail_front(queue, queue->hung ? -ETIMEDOUT : errno_of(record.kind), &record);
+    fail_front(queue, queue->hung ? -ETIMEDOUT : enpu_status_errno(record.kind), &record);
 }
 
 // The job at the head of the ring has failed and its queue stands.

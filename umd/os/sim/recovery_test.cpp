@@ -9,8 +9,6 @@ using namespace enpu::test;
 
 namespace {
 
-constexpr uint32_t kAny = 0xffffffffu;
-
 struct Faults {
     Device device =
         Device::open("sim:cores=2,threads=1,copy-engines=2,local-mem=64M,fault-injection=on");
@@ -23,10 +21,15 @@ struct Faults {
         const enpu_context_config config = {ENPU_PRIORITY_NORMAL, 600, 0, 0};
         return Context::create(device, &config);
     }
-    void inject(uint32_t kind, uint32_t target, uint32_t times = 1, uint64_t argument = 0) {
+    void inject(const char* faults) {
+        check([&](enpu_error* e) { return enpu_device_inject_faults(device.get(), faults, e); });
+    }
+    uint32_t fired(uint32_t kind) const {
+        uint32_t count = 0;
         check([&](enpu_error* e) {
-            return enpu_device_inject_fault(device.get(), kind, target, 0, times, argument, e);
+            return enpu_device_get_faults_fired(device.get(), kind, &count, nullptr, e);
         });
+        return count;
     }
     Command fill(uint64_t offset, uint8_t value) const {
         Builder builder(device, ENPU_ENGINE_KIND_COMPUTE);
@@ -45,7 +48,7 @@ struct Faults {
 
 TEST_CASE_METHOD(Faults, "a hung engine is reset and only its context pays") {
     const auto other = make();
-    inject(ENPU_FAULT_KIND_ENGINE_HANG, 0);
+    inject("engine-hang:engine=0");
     const auto hung = fill(0, 1), good = fill(64, 2);
     const auto theirs = Timeline::create(device);
     context.submit(0, hung, {}, {timeline.at(++point)});
@@ -72,39 +75,93 @@ TEST_CASE_METHOD(Faults, "a hung engine is reset and only its context pays") {
 }
 
 TEST_CASE_METHOD(Faults, "a lost interrupt delays a job but does not lose it") {
-    inject(ENPU_FAULT_KIND_IRQ_LOST, kAny, kAny);
+    inject("irq-lost:times=always");
     enpu_error error = {};
     REQUIRE(run(context, 0, fill(0, 7), &error) == 0);
     REQUIRE(take<uint8_t>(buffer, 64) == std::vector<uint8_t>(64, 7));
 }
 
 TEST_CASE_METHOD(Faults, "a lost doorbell is rung again") {
-    inject(ENPU_FAULT_KIND_DOORBELL_IGNORED, kAny);
+    inject("doorbell-ignored");
     enpu_error error = {};
     REQUIRE(run(context, 0, fill(0, 8), &error) == 0);
     REQUIRE(take<uint8_t>(buffer, 64) == std::vector<uint8_t>(64, 8));
 }
 
 TEST_CASE_METHOD(Faults, "memory errors fail the job with their own code") {
-    inject(ENPU_FAULT_KIND_ECC_UNCORRECTED, kAny);
+    inject("ecc-uncorrected");
     expect_failure([&](enpu_error* e) { return run(context, 0, fill(0, 9), e); }, -EREMOTEIO,
                    {"memory error"});
     enpu_error error = {};
     REQUIRE(run(make(), 0, fill(0, 9), &error) == 0);
 }
 
+TEST_CASE_METHOD(Faults, "a wrong fence word is not believed") {
+    inject("fence-corrupted:arg=0xffff0000");
+    enpu_error error = {};
+    REQUIRE(run(context, 0, fill(0, 5), &error) == 0);
+    REQUIRE(take<uint8_t>(buffer, 64) == std::vector<uint8_t>(64, 5));
+    REQUIRE(fired(ENPU_FAULT_KIND_FENCE_CORRUPTED) == 1);
+}
+
+TEST_CASE("faults of the options and of the environment are armed from the start") {
+    setenv("ENPU_SIM_FAULTS", "ecc-corrected:times=2", 1);
+    const auto device =
+        Device::open("sim:cores=1,faults=irq-lost:vector=0;ecc-uncorrected:after=9");
+    unsetenv("ENPU_SIM_FAULTS");
+    REQUIRE((device.info().features & ENPU_CAP_FEATURES_FAULT_INJECTION) != 0);
+    const auto context = Context::create(device);
+    const auto timeline = Timeline::create(device);
+    Builder builder(device, ENPU_ENGINE_KIND_COMPUTE);
+    const auto buffer = Buffer::create(device, 4096, ENPU_BUFFER_HOST);
+    check([&](enpu_error* e) {
+        return enpu_build_fill(builder.get(), buffer.get(), 0, 64, 1, 1, e);
+    });
+    const auto command = builder.finish();
+    uint64_t point = 0;
+    const auto run = [&](enpu_error* e) {
+        context.submit(0, command, {}, {timeline.at(++point)});
+        return enpu_context_wait(context.get(), timeline.get(), point, soon(), e);
+    };
+    for (int i = 0; i < 9; ++i) REQUIRE(run(nullptr) == 0);
+    expect_failure(run, -EREMOTEIO, {"memory error"});
+    uint32_t fired = 0;
+    uint64_t last_ns = 0;
+    check([&](enpu_error* e) {
+        return enpu_device_get_faults_fired(device.get(), ENPU_FAULT_KIND_ECC_CORRECTED, &fired,
+                                            &last_ns, e);
+    });
+    REQUIRE(fired == 2);
+    REQUIRE(last_ns != 0);
+
+    setenv("ENPU_SIM_FAULTS", "irq-lost:engine=0", 1);
+    expect_failure(
+        [](enpu_error* e) {
+            enpu_device* opened = nullptr;
+            return enpu_device_open("sim", &opened, e);
+        },
+        -EINVAL, {"no such key", "engine=0"});
+    unsetenv("ENPU_SIM_FAULTS");
+}
+
 TEST_CASE_METHOD(Faults, "injection is checked, and refused where it is off") {
-    expect_failure(
-        [&](enpu_error* e) { return enpu_device_inject_fault(device.get(), 999, 0, 0, 1, 0, e); },
-        -EINVAL, {"999"});
+    const auto refused = [&](const char* faults, int code, const char* why) {
+        CAPTURE(faults);
+        expect_failure(
+            [&](enpu_error* e) { return enpu_device_inject_faults(device.get(), faults, e); }, code,
+            {why});
+    };
+    refused("", -EINVAL, "no kind");
+    refused("engine-hang;bang", -EINVAL, "at 'bang'");
+    refused("engine-hang:queue=1", -EINVAL, "no such key");
+    refused("engine-hang:engine=4", -ENOSPC, "target 4");
     const auto plain = Device::open("sim");
-    expect_failure(
-        [&](enpu_error* e) { return enpu_device_inject_fault(plain.get(), 1, 0, 0, 1, 0, e); },
-        -EOPNOTSUPP, {"fault-injection=on"});
+    expect_failure([&](enpu_error* e) { return enpu_device_inject_faults(plain.get(), "none", e); },
+                   -EOPNOTSUPP, {"fault-injection=on"});
 }
 
 TEST_CASE_METHOD(Faults, "a device closes with a hung job on it") {
-    inject(ENPU_FAULT_KIND_ENGINE_HANG, 0);
+    inject("engine-hang:engine=0");
     context.submit(0, fill(0, 1), {}, {timeline.at(++point)});
     expect_failure(
         [&](enpu_error* e) {

@@ -50,6 +50,7 @@ int SimOs::open(const Options& options, std::unique_ptr<os::Os>* os, enpu_error*
         std::make_unique<Objects>(&sim->memory_, sim->hardware_.get(), sim->scheduler_.get(),
                                   all.local_bytes, all.host_bytes);
     sim->scheduler_->start(sim->hardware_.get(), sim->objects_->root_bus());
+    if (int r = sim->hardware_->inject(all.faults, error); !all.faults.empty() && r != 0) return r;
     *os = std::move(sim);
     return 0;
 }
@@ -197,9 +198,14 @@ int SimOs::sync_import(int, uint32_t*) {
     return -EOPNOTSUPP;
 }
 
-int SimOs::inject_fault(uint32_t kind, uint32_t target, uint32_t after, uint32_t times,
-                        uint64_t argument) {
-    return hardware_->inject(kind, target, after, times, argument);
+int SimOs::inject_faults(const char* faults, enpu_error* error) {
+    std::vector<enpu_fault> parsed;
+    if (int r = parse_faults(faults, &parsed, error)) return r;
+    return hardware_->inject(parsed, error);
+}
+
+int SimOs::faults_fired(uint32_t kind, uint32_t* fired, uint64_t* last_ns, enpu_error* error) {
+    return hardware_->faults_fired(kind, fired, last_ns, error);
 }
 
 }  // namespace enpu::sim
@@ -207,5 +213,6 @@ int SimOs::inject_fault(uint32_t kind, uint32_t target, uint32_t after, uint32_t
 int enpu::os::open_sim(const std::string& text, std::unique_ptr<Os>* os, enpu_error* error) {
     sim::Options options;
     if (int r = sim::parse_options(text, &options, error)) return r;
+    if (int r = sim::add_environment(&options, error)) return r;
     return sim::SimOs::open(options, os, error);
 }

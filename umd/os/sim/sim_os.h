@@ -40,8 +40,8 @@ class SimOs final : public os::Os {
     int sync_signal(uint32_t handle, uint64_t value) override;
     int sync_export(uint32_t handle, int* fd) override;
     int sync_import(int fd, uint32_t* handle) override;
-    int inject_fault(uint32_t kind, uint32_t target, uint32_t after, uint32_t times,
-                     uint64_t argument) override;
+    int inject_faults(const char* faults, enpu_error* error) override;
+    int faults_fired(uint32_t kind, uint32_t* fired, uint64_t* last_ns, enpu_error* error) override;
 
   private:
     SimOs() = default;
