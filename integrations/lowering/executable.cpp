@@ -129,6 +129,7 @@ Program& Executable::program_for(const std::vector<RunInput>& inputs) {
     stats_.compile_ns += rt_now_ns() - start;
     stats_.kernels = program->plan.kernels.size();
     stats_.arena_bytes = program->plan.arena_bytes;
+    stats_.lower_bound_bytes = program->plan.lower_bound_bytes;
     programs_.emplace_front(key, std::move(program));
     return *programs_.front().second;
 }

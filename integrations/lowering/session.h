@@ -75,6 +75,7 @@ struct ExecutableStats {
     uint64_t compile_ns = 0;
     uint64_t kernels = 0;  // of the last program
     uint64_t arena_bytes = 0;
+    uint64_t lower_bound_bytes = 0;  // no plan of the program's memory needs less
 };
 
 struct RunInput {

@@ -63,8 +63,9 @@ std::string to_json(const Report& r, rt_device device,
         text += std::string(i ? "," : "") + "\n    {" + number("hits", s.hits) + ", " +
                 number("misses", s.misses) + ", " + number("evictions", s.evictions) + ", " +
                 number("runs", s.runs) + ", " + number("kernels", s.kernels) + ", " +
-                number("arena_bytes", s.arena_bytes) + ", " + number("compile_ns", s.compile_ns) +
-                "}";
+                number("arena_bytes", s.arena_bytes) + ", " +
+                number("lower_bound_bytes", s.lower_bound_bytes) + ", " +
+                number("compile_ns", s.compile_ns) + "}";
     }
     text += std::string(programs.empty() ? "" : "\n  ") + "],\n  " +
             number("weight_bytes", weight_bytes);

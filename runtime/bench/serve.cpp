@@ -2,7 +2,7 @@
 // The serving case: requests to a small model, served naively and properly, and the same jobs
 // submitted one at a time and asynchronously. No delay is added anywhere.
 //
-//   rt-serve [--device SPEC] [--requests N] [--json FILE]
+//   rt-serve [--device SPEC] [--requests N] [--json FILE] [--trace PREFIX]
 //
 // naive:  per request it allocates, copies pageable memory piece by piece, and waits after each step
 // proper: memory from the pool once, pinned inputs, the pieces of an input merged into one submission,
@@ -23,7 +23,7 @@ using namespace enpu;
 using bench::Model;
 
 struct Options {
-    std::string device = "npu", json;
+    std::string device = "npu", json, trace;
     int requests = 100;
 };
 
@@ -52,26 +52,36 @@ void split(rt_profile profile, int requests, Times& times) {
     }
 }
 
-// Serves the requests twice: for the time, and recorded for how it divides.
+// Serves the requests in blocks, of which the median counts (others use the machine too), and once
+// recorded, for how the time divides.
 template <typename Serve>
-Times measure(const Model& model, int requests, Serve serve) {
+Times measure(const Model& model, int requests, Serve serve, const std::string& trace = "") {
+    constexpr int kBlocks = 7;
+    const int block = std::max(requests / kBlocks, 5);
+    serve(block);                                   // warm
+    std::vector<std::pair<double, double>> blocks;  // latency, busy share
+    for (int i = 0; i < kBlocks; ++i) {
+        const rt_counters before = model.device().counters();
+        const double start = seconds_now();
+        serve(block);
+        const double wall = seconds_now() - start;
+        const rt_counters after = model.device().counters();
+        blocks.emplace_back(wall * 1e6 / block,
+                            double(after.busy_compute_ns - before.busy_compute_ns) * 1e-9 / wall);
+    }
+    std::sort(blocks.begin(), blocks.end());
     Times times;
-    serve(std::min(requests, 10));  // warm
-    const rt_counters before = model.device().counters();
-    const double start = seconds_now();
-    serve(requests);
-    const double wall = seconds_now() - start;
-    const rt_counters after = model.device().counters();
-    times.latency_us = wall * 1e6 / requests;
-    times.busy = double(after.busy_compute_ns - before.busy_compute_ns) * 1e-9 / wall;
+    times.latency_us = blocks[kBlocks / 2].first;
+    times.busy = blocks[kBlocks / 2].second;
     rt_profile_options options{};
     options.struct_size = sizeof(options);
-    options.flags = RT_PROFILE_DEVICE;
+    options.flags = trace.empty() ? uint32_t{RT_PROFILE_DEVICE} : 0;
     rt::check(rt_profile_start(&options));
-    serve(requests);
+    serve(block);
     rt_profile profile = nullptr;
     rt::check(rt_profile_stop(rt_deadline_ms(20'000), &profile));
-    split(profile, requests, times);
+    split(profile, block, times);
+    if (!trace.empty()) rt::check(rt_profile_write(profile, trace.c_str()));
     rt_profile_destroy(profile);
     return times;
 }
@@ -205,6 +215,7 @@ int main(int argc, char** argv) {
         if (name == "--device") options.device = argv[i + 1];
         if (name == "--requests") options.requests = std::max(10, std::atoi(argv[i + 1]));
         if (name == "--json") options.json = argv[i + 1];
+        if (name == "--trace") options.trace = argv[i + 1];
     }
     try {
         return serve(options);

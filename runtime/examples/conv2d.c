@@ -40,6 +40,40 @@ static rt_operand operand(rt_tensor tensor) {
     return result;
 }
 
+/* The block below is the one in docs/runtime.md, word for word; a test compares them. */
+/* [chain] */
+static void convolve(rt_device device, const float* x, const float* w, const float* b, float* y) {
+    const int64_t shapes[4][4] = {{1, C, H, W}, {O, C, K, K}, {O}, {1, O, H, W}};
+    const uint32_t ranks[4] = {4, 4, 1, 4};
+    rt_stream stream;
+    rt_tensor t[4]; /* x, w, b, y: memory from the pool of the device */
+    CHECK(rt_stream_create(device, NULL, &stream));
+    for (int i = 0; i < 4; ++i) {
+        struct enpu_op_tensor desc;
+        CHECK(rt_tensor_desc_init(&desc, ENPU_OP_F32, ranks[i], shapes[i]));
+        CHECK(rt_tensor_alloc(stream, &desc, &t[i]));
+    }
+    CHECK(rt_memcpy_h2d(stream, rt_tensor_data(t[0]), x, rt_tensor_bytes(t[0])));
+    CHECK(rt_memcpy_h2d(stream, rt_tensor_data(t[1]), w, rt_tensor_bytes(t[1])));
+    CHECK(rt_memcpy_h2d(stream, rt_tensor_data(t[2]), b, rt_tensor_bytes(t[2])));
+
+    rt_kernel kernel;
+    CHECK(rt_kernel_lookup(device, "conv2d_fwd", &kernel));
+    const struct enpu_op_conv_params params = {
+        {1, 1}, {1, 1, 1, 1}, {1, 1}, 1, ENPU_OP_UNARY_RELU, 0, 0};
+    const rt_launch_hints hints = {sizeof hints, {H, W, O}, {1, 1, 1}}; /* grid and block */
+    const rt_operand operands[ENPU_OP_CONV2D_OPERANDS] = {
+        operand(t[0]), operand(t[1]), operand(t[2]), {0}, {0}, operand(t[3])};
+    CHECK(rt_kernel_launch(stream, kernel, &hints, &params, sizeof params, operands,
+                           ENPU_OP_CONV2D_OPERANDS));
+    CHECK(rt_stream_sync(stream, rt_deadline_ms(10000)));
+    CHECK(rt_memcpy_d2h(stream, y, rt_tensor_data(t[3]), rt_tensor_bytes(t[3])));
+
+    for (int i = 0; i < 4; ++i) rt_tensor_release(t[i]); /* back to the pool */
+    rt_stream_destroy(stream);
+}
+/* [end of the chain] */
+
 int main(int argc, char** argv) {
     const char* spec = argc > 1 ? argv[1] : getenv("ENPU_DEVICE");
     static float x[C * H * W], w[O * C * K * K], b[O], y[O * H * W];
@@ -48,35 +82,8 @@ int main(int argc, char** argv) {
     for (int i = 0; i < O; ++i) b[i] = (float)i / 4;
 
     rt_device device;
-    rt_stream stream;
     CHECK(rt_device_open(spec ? spec : "npu", &device));
-    CHECK(rt_stream_create(device, NULL, &stream));
-
-    struct enpu_op_tensor desc;
-    rt_tensor tx, tw, tb, ty;
-    CHECK(rt_tensor_desc_init(&desc, ENPU_OP_F32, 4, (const int64_t[]){1, C, H, W}));
-    CHECK(rt_tensor_alloc(stream, &desc, &tx));
-    CHECK(rt_tensor_desc_init(&desc, ENPU_OP_F32, 4, (const int64_t[]){O, C, K, K}));
-    CHECK(rt_tensor_alloc(stream, &desc, &tw));
-    CHECK(rt_tensor_desc_init(&desc, ENPU_OP_F32, 1, (const int64_t[]){O}));
-    CHECK(rt_tensor_alloc(stream, &desc, &tb));
-    CHECK(rt_tensor_desc_init(&desc, ENPU_OP_F32, 4, (const int64_t[]){1, O, H, W}));
-    CHECK(rt_tensor_alloc(stream, &desc, &ty));
-
-    CHECK(rt_memcpy_h2d(stream, rt_tensor_data(tx), x, sizeof x));
-    CHECK(rt_memcpy_h2d(stream, rt_tensor_data(tw), w, sizeof w));
-    CHECK(rt_memcpy_h2d(stream, rt_tensor_data(tb), b, sizeof b));
-
-    rt_kernel kernel;
-    CHECK(rt_kernel_lookup(device, "conv2d_fwd", &kernel));
-    const struct enpu_op_conv_params params = {
-        {1, 1}, {1, 1, 1, 1}, {1, 1}, 1, ENPU_OP_UNARY_RELU, 0, 0};
-    rt_operand operands[ENPU_OP_CONV2D_OPERANDS] = {operand(tx), operand(tw), operand(tb),
-                                                    {0},         {0},         operand(ty)};
-    CHECK(rt_kernel_launch(stream, kernel, NULL, &params, sizeof params, operands,
-                           ENPU_OP_CONV2D_OPERANDS));
-    CHECK(rt_stream_sync(stream, rt_deadline_ms(10000)));
-    CHECK(rt_memcpy_d2h(stream, y, rt_tensor_data(ty), sizeof y));
+    convolve(device, x, w, b, y);
 
     double worst = 0;
     for (int o = 0; o < O; ++o)
@@ -92,11 +99,6 @@ int main(int argc, char** argv) {
            (unsigned long long)counters.ops[ENPU_OP_CONV2D_FWD], worst,
            worst < 1e-4 ? "right" : "WRONG");
 
-    rt_tensor_release(tx);
-    rt_tensor_release(tw);
-    rt_tensor_release(tb);
-    rt_tensor_release(ty);
-    rt_stream_destroy(stream);
     rt_device_close(device);
     return worst < 1e-4 ? 0 : 1;
 }

@@ -135,7 +135,8 @@ std::string to_json(const Arguments& a, const Outcome& o) {
         text += std::string(i ? ",\n    " : "\n    ") + quoted(name) +
                 ": {\"nodes_total\": " + std::to_string(counts.total) +
                 ", \"nodes_npu\": " + std::to_string(counts.npu) +
-                ", \"device_ops\": " + counts.ops + ", \"left_out\": " + counts.left_out + "}";
+                ", \"device_ops\": " + counts.ops + ", \"left_out\": " + counts.left_out +
+                ", \"programs\": " + counts.programs + "}";
     }
     return text + "}\n}\n";
 }

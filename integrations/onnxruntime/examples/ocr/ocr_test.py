@@ -44,6 +44,14 @@ def numbers_agree_with_the_cpu_provider(work):
     assert code == 0, text
 
 
+def memory_is_planned_near_the_bound(work):
+    result = json.loads(pathlib.Path(work, "run.json").read_text(encoding="utf-8"))
+    for name, model in result["models"].items():
+        assert model["programs"], model
+        for program in model["programs"]:
+            assert 0 < program["arena_bytes"] <= 1.1 * program["lower_bound_bytes"], (name, program)
+
+
 def damaged_results_are_noticed(work):
     dump = next(pathlib.Path(work, "dump").glob("*-detection.run"))
     data = bytearray(dump.read_bytes())
@@ -87,8 +95,8 @@ def an_unknown_device(work):
     assert code == 1 and "toaster" in text, text
 
 
-TESTS = [reads_the_pictures, every_node_is_on_the_npu, numbers_agree_with_the_cpu_provider, damaged_results_are_noticed,
-         a_file_that_is_no_picture, a_truncated_picture, a_truncated_model, too_little_device_memory, an_unknown_device]
+TESTS = [reads_the_pictures, every_node_is_on_the_npu, numbers_agree_with_the_cpu_provider, memory_is_planned_near_the_bound,
+         damaged_results_are_noticed, a_file_that_is_no_picture, a_truncated_picture, a_truncated_model, too_little_device_memory, an_unknown_device]
 
 
 def main():

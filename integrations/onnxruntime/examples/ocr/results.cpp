@@ -131,7 +131,7 @@ double relative_error(const Tensor& result, const Tensor& reference) {
 NodeCounts read_report(const std::string& path) {
     const std::string json = read_text(path);
     return {std::stol(field(json, "nodes_total")), std::stol(field(json, "nodes_npu")),
-            field(json, "left_out"), field(json, "ops_all_runs")};
+            field(json, "left_out"), field(json, "ops_all_runs"), field(json, "programs")};
 }
 
 std::string quoted(const std::string& text) {

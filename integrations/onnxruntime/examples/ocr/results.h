@@ -27,6 +27,7 @@ struct NodeCounts {
     long npu = 0;
     std::string left_out;  // the JSON array
     std::string ops;       // the JSON object with the device's own operator counts over all runs
+    std::string programs;  // the JSON array of what was compiled, with its memory
 };
 NodeCounts read_report(const std::string& path);
 
