@@ -3,10 +3,11 @@
 // submitted one at a time and asynchronously. No delay is added anywhere.
 //
 //   rt-serve [--device SPEC] [--requests N] [--json FILE] [--trace PREFIX]
+//            [--side PIXELS]
 //
 // naive:  per request it allocates, copies pageable memory piece by piece, and waits after each step
 // proper: memory from the pool once, pinned inputs, the pieces of an input merged into one submission,
-//         the kernels as a graph, two requests in the pipeline
+//         the kernels as a graph, requests in a pipeline of double-buffered streams
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -22,9 +23,13 @@ namespace {
 using namespace enpu;
 using bench::Model;
 
+// Being loaded, computed and stored, and one more that hides wake-ups.
+constexpr uint32_t kSlots = 4;
+
 struct Options {
     std::string device = "npu", json, trace;
     int requests = 100;
+    uint32_t side = 0;  // 0: chosen
 };
 
 // A side of the comparison, per request.
@@ -143,19 +148,18 @@ std::string json(const char* name, const Times& t) {
 
 // The smallest side of the picture at which the naive way spends 20 to 30 % of its time in kernels;
 // the nearest one when none does.
-uint32_t choose_side(const rt::Device& device, int requests, double& share) {
+uint32_t choose_side(const rt::Device& device, int requests) {
     uint32_t best = 16;
     double distance = 1e9;
-    for (uint32_t side = 16; side <= 256; side += side < 64 ? 8 : 16) {
+    for (uint32_t side : {16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256, 320, 384, 448, 512}) {
         const Model model(device, side);
         std::vector<float> answers(model.output_bytes() / sizeof(float));
-        const Times times = measure(model, std::max(requests / 4, 10),
+        const Times times = measure(model, std::max(requests / 8, 10),
                                     [&](int count) { serve_naive(model, count, answers); });
         const double now = times.kernel_us / times.latency_us;
         if (std::abs(now - 0.25) < distance) {
             distance = std::abs(now - 0.25);
             best = side;
-            share = now;
         }
         if (now > 0.25) break;
     }
@@ -164,14 +168,13 @@ uint32_t choose_side(const rt::Device& device, int requests, double& share) {
 
 int serve(const Options& options) {
     const rt::Device device(options.device.c_str());
-    double share = 0;
-    const uint32_t side = choose_side(device, options.requests, share);
+    const uint32_t side = options.side ? options.side : choose_side(device, options.requests);
     const Model model(device, side);
     std::printf("%s: a picture of %ux%u, %zu pieces of input, %u kernels\n", device.info().name,
                 side, side, model.pieces(0).size(), Model::kKernels);
 
     std::vector<float> naive_answers(model.output_bytes() / sizeof(float)), answers = naive_answers;
-    rt_pipeline pipeline = model.make_pipeline(2);
+    rt_pipeline pipeline = model.make_pipeline(kSlots);
     const Times naive =
         measure(model, options.requests, [&](int n) { serve_naive(model, n, naive_answers); });
     const Times proper =
@@ -215,6 +218,7 @@ int main(int argc, char** argv) {
         if (name == "--device") options.device = argv[i + 1];
         if (name == "--requests") options.requests = std::max(10, std::atoi(argv[i + 1]));
         if (name == "--json") options.json = argv[i + 1];
+        if (name == "--side") options.side = uint32_t(std::clamp(std::atoi(argv[i + 1]), 8, 512));
         if (name == "--trace") options.trace = argv[i + 1];
     }
     try {
