@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "arguments.h"
+#include "command.h"
 #include "packet.h"
 #include "record.h"
 #include "rules.h"
@@ -120,12 +121,7 @@ uint32_t clock(enpu_hal_device*, uint64_t* device_ticks, uint64_t* host_ns, enpu
 uint32_t supported(enpu_hal_device*, const enpu_hal_dispatch* dispatch, enpu_hal_status* status) {
     PacketStorage storage;
     if (uint32_t code = check_dispatch_structure(dispatch, status)) return code;
-    if (uint32_t code = translate(*dispatch, storage, status)) return code;
-    // Far from each other, so that no rule about overlap is broken.
-    for (uint32_t i = 0; i < dispatch->operand_count; ++i)
-        if (storage.packet().operands[i].dtype != ENPU_DTYPE_NONE)
-            storage.packet().operands[i].addr = uint64_t{i + 1} << 44;
-    return check_rules(storage, status);
+    return check_dispatch(*dispatch, storage, status);
 }
 
 uint32_t packed_size(enpu_hal_device*, const enpu_op_tensor* weights,

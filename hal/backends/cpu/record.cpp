@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "arguments.h"
+#include "command.h"
 #include "op_table.h"
 #include "operators/operator.h"
 #include "rules.h"
@@ -12,91 +13,37 @@
 namespace enpu::hal::cpu {
 namespace {
 
-// The bytes [place, place + bytes) as a host pointer, or null when they do not lie in the buffer.
-std::byte* bytes_at(const enpu_hal_place& place, uint64_t bytes) {
-    const enpu_hal_buffer* buffer = place.buffer;
-    if (!buffer || place.offset > buffer->bytes || bytes > buffer->bytes - place.offset)
-        return nullptr;
-    return buffer->host + place.offset;
+Extent extent_of(const enpu_hal_place& place) {
+    if (!place.buffer) return {};
+    return {reinterpret_cast<uint64_t>(place.buffer->host), place.buffer->bytes};
 }
 
-uint32_t outside(enpu_hal_status* status, const char* what, const enpu_hal_place& place,
-                 uint64_t bytes) {
-    if (!place.buffer) return fail(status, ENPU_HAL_INVALID_ARGUMENT, "%s: no buffer given", what);
-    return fail(status, ENPU_HAL_INVALID_ARGUMENT,
-                "%s: %llu bytes at offset %llu pass the end of the buffer of %llu bytes", what,
-                static_cast<unsigned long long>(bytes),
-                static_cast<unsigned long long>(place.offset),
-                static_cast<unsigned long long>(place.buffer->bytes));
-}
-
-// Bytes from the first to the last one of a 2D region; false when that overflows.
-bool region_bytes(uint64_t width, uint64_t height, uint64_t pitch, uint64_t& bytes) {
-    return !__builtin_mul_overflow(height - 1, pitch, &bytes) &&
-           !__builtin_add_overflow(bytes, width, &bytes);
+std::byte* pointer(uint64_t address) {
+    return reinterpret_cast<std::byte*>(address);
 }
 
 uint32_t resolve_copy(const enpu_hal_copy& copy, ResolvedCopy& out, enpu_hal_status* status) {
-    uint64_t dst_bytes = 0, src_bytes = 0;
-    if (copy.width == 0 || copy.height == 0)
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "copy: width or height is 0");
-    if (copy.height > 1 && (copy.dst_pitch < copy.width || copy.src_pitch < copy.width))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "copy: a pitch is smaller than the width");
-    if (!region_bytes(copy.width, copy.height, copy.dst_pitch, dst_bytes) ||
-        !region_bytes(copy.width, copy.height, copy.src_pitch, src_bytes))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "copy: pitch times height overflows");
-    out.dst = bytes_at(copy.dst, dst_bytes);
-    out.src = bytes_at(copy.src, src_bytes);
-    if (!out.dst) return outside(status, "copy: destination", copy.dst, dst_bytes);
-    if (!out.src) return outside(status, "copy: source", copy.src, src_bytes);
-    if (out.dst < out.src + src_bytes && out.src < out.dst + dst_bytes)
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "copy: source and destination overlap");
-    out.width = copy.width;
-    out.height = copy.height;
-    out.dst_pitch = copy.dst_pitch;
-    out.src_pitch = copy.src_pitch;
+    CopyAddresses at{};
+    if (uint32_t code = check_copy(copy, extent_of(copy.dst), extent_of(copy.src), at, status))
+        return code;
+    out = {pointer(at.dst), pointer(at.src), copy.width,
+           copy.height,     copy.dst_pitch,  copy.src_pitch};
     return ENPU_HAL_OK;
 }
 
 uint32_t resolve_fill(const enpu_hal_fill& fill, ResolvedFill& out, enpu_hal_status* status) {
-    const uint32_t size = fill.pattern_bytes;
-    if (size != 1 && size != 2 && size != 4 && size != 8)
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "fill: a pattern has 1, 2, 4 or 8 bytes");
-    if (fill.bytes == 0 || fill.bytes % size != 0)
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT,
-                    "fill: %llu bytes is not a multiple of the pattern's %u",
-                    static_cast<unsigned long long>(fill.bytes), size);
-    out.dst = bytes_at(fill.dst, fill.bytes);
-    if (!out.dst) return outside(status, "fill: destination", fill.dst, fill.bytes);
-    out.bytes = fill.bytes;
-    out.pattern = fill.pattern;
-    out.pattern_bytes = size;
+    uint64_t address = 0;
+    if (uint32_t code = check_fill(fill, extent_of(fill.dst), address, status)) return code;
+    out = {pointer(address), fill.bytes, fill.pattern, fill.pattern_bytes};
     return ENPU_HAL_OK;
 }
 
-// Sets the address of an operand after its whole span was found inside the buffer.
-uint32_t place_operand(const OpInfo& info, uint32_t index, const enpu_hal_operand& operand,
-                       enpu_tensor& tensor, enpu_hal_status* status) {
-    rules::Span span;
-    const char* name = info.operand_names[index];
-    if (!operand.place.buffer)
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "%s: operand '%s' has no buffer", info.name,
-                    name);
-    if (!rules::tensor_span(tensor, span))
-        return fail(
-            status, ENPU_HAL_INVALID_ARGUMENT,
-            "%s: operand '%s' is larger than the largest tensor, or rank or dims are illegal",
-            info.name, name);
-    const uint64_t before = static_cast<uint64_t>(-span.offset);
-    const uint64_t offset = operand.place.offset;
-    if (before > offset || !bytes_at({operand.place.buffer, offset - before}, span.bytes))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT,
-                    "%s: operand '%s' touches %llu bytes around offset %llu, outside its buffer of "
-                    "%llu bytes",
-                    info.name, name, static_cast<unsigned long long>(span.bytes),
-                    static_cast<unsigned long long>(offset),
-                    static_cast<unsigned long long>(operand.place.buffer->bytes));
-    tensor.addr = reinterpret_cast<uint64_t>(operand.place.buffer->host + offset);
+uint32_t resolve_timestamp(const enpu_hal_timestamp& timestamp, std::byte*& out,
+                           enpu_hal_status* status) {
+    uint64_t address = 0;
+    if (uint32_t code = check_timestamp(timestamp, extent_of(timestamp.dst), address, status))
+        return code;
+    out = pointer(address);
     return ENPU_HAL_OK;
 }
 
@@ -106,9 +53,9 @@ uint32_t resolve_dispatch(const enpu_hal_dispatch* dispatch, PacketStorage& out,
     if (uint32_t code = translate(*dispatch, out, status)) return code;
     const OpInfo& info = *find_op(dispatch->op);
     for (uint32_t i = 0; i < info.operands; ++i) {
-        enpu_tensor& tensor = out.packet().operands[i];
-        if (tensor.dtype == ENPU_DTYPE_NONE) continue;
-        if (uint32_t code = place_operand(info, i, dispatch->operands[i], tensor, status))
+        if (out.packet().operands[i].dtype == ENPU_DTYPE_NONE) continue;
+        const enpu_hal_operand& operand = dispatch->operands[i];
+        if (uint32_t code = place_operand(out, i, operand, extent_of(operand.place), status))
             return code;
     }
     return check_rules(out, status);
@@ -171,14 +118,6 @@ void run_fill(const ResolvedFill& fill) {
 
 }  // namespace
 
-uint32_t check_rules(const PacketStorage& storage, enpu_hal_status* status) {
-    const size_t size = storage.packet().header.size;
-    const rules::Violation broken = rules::check_packet(&storage, size, ENPU_ENGINE_KIND_COMPUTE);
-    if (!broken) return ENPU_HAL_OK;
-    return fail(status, ENPU_HAL_INVALID_ARGUMENT, "%s",
-                rules::describe(&storage, size, broken).c_str());
-}
-
 uint32_t resolve(const enpu_hal_command& command, Record& record, enpu_hal_status* status) {
     switch (command.kind) {
         case ENPU_HAL_COMMAND_COPY:
@@ -192,10 +131,7 @@ uint32_t resolve(const enpu_hal_command& command, Record& record, enpu_hal_statu
             return resolve_dispatch(command.u.dispatch, record.dispatch, status);
         case ENPU_HAL_COMMAND_TIMESTAMP:
             record.kind = RecordKind::kTimestamp;
-            record.timestamp = bytes_at(command.u.timestamp.dst, 8);
-            if (!record.timestamp || command.u.timestamp.dst.offset % 8 != 0)
-                return outside(status, "timestamp", command.u.timestamp.dst, 8);
-            return ENPU_HAL_OK;
+            return resolve_timestamp(command.u.timestamp, record.timestamp, status);
         case ENPU_HAL_COMMAND_HOST_CALL:
             record.kind = RecordKind::kHostCall;
             record.host_call = command.u.host_call;

@@ -38,9 +38,6 @@ struct Record {
 // Checks a command and resolves it. On an error *record is garbage.
 uint32_t resolve(const enpu_hal_command& command, Record& record, enpu_hal_status* status);
 
-// The hardware's rules for a packet whose addresses are set.
-uint32_t check_rules(const PacketStorage& storage, enpu_hal_status* status);
-
 // Runs a record on the calling thread. `stop` ends an operator at its next tile. OK or the failure.
 uint32_t run(enpu_hal_device& device, const Record& record, const std::atomic<bool>& stop,
              enpu_hal_status* status);
