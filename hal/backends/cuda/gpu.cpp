@@ -87,7 +87,12 @@ uint32_t Gpu::acquire(int index, Gpu** gpu, enpu_hal_status* status) {
 
 void Gpu::release(Gpu* gpu) {
     std::lock_guard lock(table().mutex);
-    if (--gpu->users_ != 0 || !gpu->is_lost()) return;
+    if (--gpu->users_ != 0) return;
+    if (!gpu->is_lost()) {  // kept for the next opening, but not the memory
+        const InContext in(*gpu);
+        if (gpu->pool) gpu->api.cuMemPoolTrimTo(gpu->pool, 0);
+        return;
+    }
     std::erase(table().live, gpu);
     gpu->destroy();
     delete gpu;

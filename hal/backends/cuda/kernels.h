@@ -16,6 +16,7 @@ namespace enpu::hal::cuda {
 // X(id, name in the image)
 #define ENPU_CUDA_KERNELS(X)                 \
     X(kTimestamp, "enpu_timestamp")          \
+    X(kFill, "enpu_fill")                    \
     X(kUnary, "enpu_unary")                  \
     X(kBinary, "enpu_binary")                \
     X(kSelect, "enpu_select")                \

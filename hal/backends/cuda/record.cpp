@@ -4,6 +4,7 @@
 #include "arguments.h"
 #include "kernels/args.h"
 #include "op_table.h"
+#include "plan.h"
 #include "rules.h"
 #include "status.h"
 
@@ -44,7 +45,10 @@ uint32_t resolve_fill(enpu_hal_device& device, const enpu_hal_fill& fill, Record
     if (uint32_t code = check_device(device, fill.dst, "fill: destination", status)) return code;
     if (uint32_t code = check_fill(fill, extent_of(fill.dst), address, status)) return code;
     record.kind = RecordKind::kFill;
-    record.fill = {address, fill.bytes, fill.pattern, fill.pattern_bytes};
+    // The driver promises memsets of its own memory only, and has no pattern of 8 bytes.
+    const bool by_kernel = fill.dst.buffer->memory != ENPU_HAL_MEMORY_LOCAL ||
+                           fill.pattern_bytes == 8 || address % fill.pattern_bytes != 0;
+    record.fill = {address, fill.bytes, fill.pattern, fill.pattern_bytes, by_kernel};
     return ENPU_HAL_OK;
 }
 
@@ -98,7 +102,7 @@ Result fill_unit(const Driver& api, uint64_t dst, uint32_t unit, uint64_t pitch,
 
 // Contiguous where the driver has the pattern's size and the address is aligned to it. Any other
 // pattern is written as columns of words, or of bytes.
-Result issue_fill(const Driver& api, const FillRecord& fill, Stream stream) {
+Result issue_memset(const Driver& api, const FillRecord& fill, Stream stream) {
     const uint32_t size = fill.pattern_bytes;
     const auto low = static_cast<uint32_t>(fill.pattern);
     const auto high = static_cast<uint32_t>(fill.pattern >> 32);
@@ -135,6 +139,15 @@ Result issue_kernel(const Gpu& gpu, const KernelCall& call, Stream stream) {
     void* params[] = {const_cast<unsigned char*>(call.args)};
     return gpu.api.cuLaunchKernel(gpu.kernels.function(call.id), call.grid, 1, 1, call.block, 1, 1,
                                   0, stream, params, nullptr);
+}
+
+Result issue_fill(const Gpu& gpu, const FillRecord& fill, Stream stream) {
+    if (!fill.by_kernel || !gpu.kernels.available()) return issue_memset(gpu.api, fill, stream);
+    const uint64_t units = fill.bytes / fill.pattern_bytes;
+    KernelCall call;
+    call.set<FillArgs>(KernelId::kFill, blocks_for(units), kThreads) = {
+        fill.dst, units, fill.pattern, fill.pattern_bytes};
+    return issue_kernel(gpu, call, stream);
 }
 
 }  // namespace
@@ -177,7 +190,7 @@ Result issue(const Gpu& gpu, const Record& record, Stream stream) {
         case RecordKind::kCopy:
             return issue_copy(gpu.api, record.copy, stream);
         case RecordKind::kFill:
-            return issue_fill(gpu.api, record.fill, stream);
+            return issue_fill(gpu, record.fill, stream);
         case RecordKind::kKernel:
             return issue_kernel(gpu, record.kernel, stream);
         case RecordKind::kHostCall:

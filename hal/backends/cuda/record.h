@@ -15,6 +15,7 @@ struct CopyRecord {
 struct FillRecord {
     uint64_t dst, bytes, pattern;
     uint32_t pattern_bytes;
+    bool by_kernel;  // where there are kernels: what the driver's memset does not do, or may not
 };
 
 enum class RecordKind : uint32_t { kCopy, kFill, kKernel, kHostCall };

@@ -49,6 +49,14 @@ struct TimestampArgs {
     uint64_t address;
 };
 
+// `units` patterns of 1, 2, 4 or 8 bytes, one after the other, at any address.
+struct FillArgs {
+    uint64_t address;
+    uint64_t units;
+    uint64_t pattern;
+    uint32_t unit_bytes;
+};
+
 struct UnaryArgs {
     Walk<2> walk;
     Ref x, y;

@@ -2,6 +2,7 @@
 #include "elementwise.h"
 #include "launch.cuh"
 
+ENPU_ELEMENT_KERNEL(enpu_fill, FillArgs, run_fill)
 ENPU_ELEMENT_KERNEL(enpu_unary, UnaryArgs, run_unary)
 ENPU_ELEMENT_KERNEL(enpu_binary, BinaryArgs, run_binary)
 ENPU_ELEMENT_KERNEL(enpu_cast, CastArgs, run_cast)

@@ -7,6 +7,24 @@
 
 namespace enpu::hal::cuda {
 
+ENPU_DEVICE void fill_one(uint64_t address, uint64_t pattern, uint32_t bytes) {
+    if (address % bytes != 0 || bytes == 1) {
+        for (uint32_t i = 0; i < bytes; ++i)
+            reinterpret_cast<uint8_t*>(address)[i] = static_cast<uint8_t>(pattern >> (8 * i));
+    } else if (bytes == 2) {
+        *reinterpret_cast<uint16_t*>(address) = static_cast<uint16_t>(pattern);
+    } else if (bytes == 4) {
+        *reinterpret_cast<uint32_t*>(address) = static_cast<uint32_t>(pattern);
+    } else {
+        *reinterpret_cast<uint64_t*>(address) = pattern;
+    }
+}
+
+ENPU_DEVICE void run_fill(const FillArgs& args, Lane lane) {
+    for (uint64_t i = lane.first; i < args.units; i += lane.step)
+        fill_one(args.address + i * args.unit_bytes, args.pattern, args.unit_bytes);
+}
+
 ENPU_DEVICE void run_unary(const UnaryArgs& args, Lane lane) {
     const bool floats = is_float(args.x.dtype);
     for (uint32_t i = lane.first; i < args.walk.count; i += lane.step) {

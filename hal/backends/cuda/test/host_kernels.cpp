@@ -40,6 +40,8 @@ void tiles(const KernelCall& call, void (*function)(const Args&, const Block&, T
 
 void run_on_host(const KernelCall& call) {
     switch (call.id) {
+        case KernelId::kFill:
+            return elements<FillArgs>(call, run_fill);
         case KernelId::kUnary:
             return elements<UnaryArgs>(call, run_unary);
         case KernelId::kBinary:
