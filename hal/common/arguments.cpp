@@ -61,8 +61,9 @@ uint32_t check_buffer_desc(const enpu_hal_buffer_desc* desc, uint64_t max_alignm
 
 uint32_t check_queue_desc(const enpu_hal_queue_desc* desc, uint32_t copy_engines,
                           enpu_hal_status* status) {
-    if (uint32_t code = check_structure(desc, ENPU_HAL_TYPE_QUEUE_DESC, sizeof(*desc),
-                                        "queue: description", status))
+    if (uint32_t code =
+            check_structure(desc, ENPU_HAL_TYPE_QUEUE_DESC, ENPU_HAL_QUEUE_DESC_BYTES_1_0,
+                            "queue: description", status))
         return code;
     if (desc->engine > ENPU_HAL_ENGINE_COPY)
         return fail(status, ENPU_HAL_INVALID_ARGUMENT, "queue: engine %u is unknown", desc->engine);

@@ -179,6 +179,7 @@ struct enpu_hal_device_info {
 /* What ABI 1.0 knew of a structure that has grown since. */
 #define ENPU_HAL_DEVICE_INFO_BYTES_1_0 offsetof(struct enpu_hal_device_info, max_points)
 #define ENPU_HAL_COUNTERS_BYTES_1_0 offsetof(struct enpu_hal_counters, live_buffers)
+#define ENPU_HAL_QUEUE_DESC_BYTES_1_0 offsetof(struct enpu_hal_queue_desc, engine_number)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -323,6 +324,10 @@ struct enpu_hal_queue_desc {
     int32_t priority;    /* -1 low, 0 normal, 1 high, others INVALID_ARGUMENT; a hint: see
                             CAP_PRIORITY */
     uint64_t timeout_ns; /* work without progress for so long has hung; 0: the backend's choice */
+    /* since 1.1 */
+    uint32_t engine_number; /* 0: any; n: the n-th engine of its kind, where there are several; a
+                               hint */
+    uint32_t reserved;
 };
 
 /* ---- tables ---------------------------------------------------------------------------------- */

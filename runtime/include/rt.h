@@ -22,6 +22,10 @@
  * stream are ordered as they happen to come. Destroying an object while another call uses it is a
  * fault of the caller.
  *
+ * Fork. A device does not survive fork(): in the child every call on it gives
+ * RT_FAILED_PRECONDITION, and closing or destroying its objects does nothing. The child may open
+ * devices of its own.
+ *
  * Waiting. Functions do not block unless they say so; those that do take an absolute deadline in ns
  * of rt_now_ns() (0: only look), or use the timeout of the stream. RT_DEADLINE_EXCEEDED leaves the
  * work running.
@@ -56,8 +60,6 @@ typedef struct rt_stream_impl* rt_stream;
 typedef struct rt_event_impl* rt_event;
 typedef struct rt_tensor_impl* rt_tensor;
 typedef const struct rt_kernel_impl* rt_kernel;
-typedef struct rt_graph_impl* rt_graph;
-typedef struct rt_graph_exec_impl* rt_graph_exec;
 typedef struct rt_status_impl* rt_status;
 
 /* ---- status, time ---------------------------------------------------------------------------- */
@@ -96,7 +98,22 @@ RT_API int32_t
 rt_status_device_code(rt_status status); /* errno of the driver, CUresult …; 0 if none */
 RT_API uint64_t rt_status_operation(
     rt_status status); /* number of the operation in its stream, from 1; 0 if none */
+/* What that operation was, "kernel conv2d_fwd" or "graph node 7 (copy)"; "" if none. */
+RT_API const char* rt_status_operation_name(rt_status status);
+/* Name of the stream it concerns; "" if none. */
+RT_API const char* rt_status_stream(rt_status status);
+/* Where the caller enqueued the operation, "serve.c:120", when it said so (RT_CALL_SITES,
+ * rt_call_site); else "". */
+RT_API const char* rt_status_call_site(rt_status status);
+/* Time from the enqueueing of the operation to its failure being found; for a deadline that passed,
+ * how long the call waited. 0: unknown. */
+RT_API uint64_t rt_status_elapsed_ns(rt_status status);
 RT_API void rt_status_free(rt_status status);
+
+/* Says where in the program the next operation of the calling thread is enqueued; file is static.
+ * Costs two stores. Define RT_CALL_SITES before including this header and the functions that
+ * enqueue do it by themselves (macros of the same name, in C and C++); rt.hpp does it always. */
+RT_API void rt_call_site(const char* file, uint32_t line);
 
 RT_API uint64_t rt_now_ns(void);             /* CLOCK_MONOTONIC */
 RT_API uint64_t rt_deadline_ms(uint64_t ms); /* now + ms, saturating */
@@ -131,6 +148,12 @@ RT_API rt_status rt_device_open(const char* spec, rt_device* device);
  * allowed. */
 RT_API void rt_device_close(rt_device device);
 RT_API rt_status rt_device_get_info(rt_device device, rt_device_info* info);
+/* Sync mode, for debugging: every operation is waited for (at most its stream's timeout) by the call
+ * that enqueues it, so that its error comes from that call; graphs run node by node. Off by default;
+ * ENPU_RT_SYNC=1 in the environment turns it on for every device that is opened. */
+RT_API rt_status rt_device_set_sync_mode(rt_device device, uint32_t on);
+/* RT_OK, or RT_DEVICE_LOST with the reason. Never blocks. */
+RT_API rt_status rt_device_check(rt_device device);
 /* Blocks until everything enqueued on all streams so far is done; the first failure found. */
 RT_API rt_status rt_device_sync(rt_device device, uint64_t deadline_ns);
 
@@ -165,11 +188,12 @@ RT_API rt_status rt_device_get_counters(rt_device device, rt_counters* counters)
 
 typedef struct rt_stream_options {
     uint32_t struct_size;
-    int32_t priority;    /* -1, 0, 1; a hint */
-    uint64_t timeout_ns; /* of calls that block without a deadline of their own; 0: 60 s */
-    const char* name;    /* for messages and traces; copied; NULL: a number */
-    uint32_t flags;      /* enum rt_stream_flags */
-    uint32_t reserved;   /* 0 */
+    int32_t priority;     /* -1, 0, 1; a hint */
+    uint64_t timeout_ns;  /* of calls that block without a deadline of their own; 0: 60 s */
+    const char* name;     /* for messages and traces; copied; NULL: a number */
+    uint32_t flags;       /* enum rt_stream_flags */
+    uint32_t wait_policy; /* enum rt_wait_policy, of calls that block on this stream */
+    uint64_t hang_ns;     /* work without progress for so long has hung; 0: the device's default */
 } rt_stream_options;
 
 enum rt_stream_flags {
@@ -179,6 +203,13 @@ enum rt_stream_flags {
     /* Small copies (up to 64 KiB each) are held back and submitted together, at the latest when
      * something of the stream is waited for, looked at or enqueued that is no small copy. */
     RT_STREAM_MERGE_COPIES = 1u << 1,
+};
+
+/* How a call that blocks passes the time. */
+enum rt_wait_policy {
+    RT_WAIT_BLOCK = 0, /* sleeps: no CPU time, some microseconds to wake up */
+    RT_WAIT_SPIN = 1,  /* asks again and again: fastest, a core is busy */
+    RT_WAIT_YIELD = 2, /* asks, but lets other threads run in between */
 };
 
 /* Work of one stream runs in the order it was enqueued; streams run side by side. options NULL:
@@ -196,9 +227,15 @@ RT_API rt_status rt_stream_query(rt_stream stream, uint32_t* done);
 /* Later work of the stream waits for the event (of the same device). An event never recorded is no
  * wait. */
 RT_API rt_status rt_stream_wait_event(rt_stream stream, rt_event event);
-/* Drops what has not run, forgets the failure and makes the stream usable again. Blocks as
- * rt_stream_destroy. */
+/* Forgets the failure and makes the stream usable again, also after a hang or a reset of the device.
+ * Waits for what is in flight (a hang is ended after the stream's hang_ns), at most the stream's
+ * timeout; drops what then has not run. Events recorded before stand for dropped work. Also waits
+ * for a host function that runs. */
 RT_API rt_status rt_stream_reset(rt_stream stream);
+
+/* Timeout of the calls that block on the stream without a deadline of their own, from now on; 0:
+ * 60 s. */
+RT_API rt_status rt_stream_set_timeout(rt_stream stream, uint64_t timeout_ns);
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
@@ -341,48 +378,17 @@ RT_API rt_status rt_kernel_launch(rt_stream stream, rt_kernel kernel, const rt_l
 RT_API rt_status rt_packed_size(rt_device device, const struct enpu_op_tensor* weights,
                                 const struct enpu_op_pack_params* params, uint64_t* bytes);
 
-/* ---- graphs ---------------------------------------------------------------------------------- */
-
-typedef uint32_t rt_node; /* index in its graph, from 0 */
-
-/* A list of operations with dependencies, recorded once, checked and encoded once, launched many
- * times. Pointers are not kept alive: what the graph names must live as long as its executables.
- * `dependencies` name earlier nodes, so that there are no cycles; a node that shares memory with an
- * earlier one must depend on it, directly or through others. */
-RT_API rt_status rt_graph_create(rt_device device, rt_graph* graph);
-RT_API void rt_graph_destroy(
-    rt_graph graph); /* executables made from it stay valid; NULL is allowed */
-RT_API rt_status rt_graph_add_kernel(rt_graph graph, rt_kernel kernel, const void* params,
-                                     size_t params_bytes, const rt_operand* operands,
-                                     uint32_t operand_count, const rt_node* dependencies,
-                                     uint32_t dependency_count, rt_node* node);
-/* Device and pinned pointers in any direction; *node may be NULL as above. */
-RT_API rt_status rt_graph_add_copy(rt_graph graph, void* dst, const void* src, size_t bytes,
-                                   const rt_node* dependencies, uint32_t dependency_count,
-                                   rt_node* node);
-RT_API rt_status rt_graph_add_fill(rt_graph graph, void* dst, uint64_t pattern,
-                                   uint32_t pattern_bytes, size_t bytes,
-                                   const rt_node* dependencies, uint32_t dependency_count,
-                                   rt_node* node);
-/* Encodes; the sentence of an error names the node. An empty graph is refused. */
-RT_API rt_status rt_graph_instantiate(rt_graph graph, rt_graph_exec* exec);
-/* Blocks for its launches in flight, at most 60 s. NULL is allowed. */
-RT_API void rt_graph_exec_destroy(rt_graph_exec exec);
-/* Enqueues the whole graph as one operation of the stream. Launches of one executable run one after
- * the other, on whichever streams. */
-RT_API rt_status rt_graph_launch(rt_graph_exec exec, rt_stream stream);
-/* Give a node of the executable new addresses; shapes and parameters stay. Blocks for launches in
- * flight, until the deadline. */
-RT_API rt_status rt_graph_update_kernel(rt_graph_exec exec, rt_node node, uint32_t operand,
-                                        void* data, uint64_t deadline_ns);
-RT_API rt_status rt_graph_update_copy(rt_graph_exec exec, rt_node node, void* dst, const void* src,
-                                      uint64_t deadline_ns);
-
 #ifdef __cplusplus
 }
 #endif
 
+#include "rt_graph.h"
+#include "rt_host.h"
 #include "rt_memory.h"
 #include "rt_pipeline.h"
+#include "rt_policy.h"
 #include "rt_profile.h"
+#ifdef RT_CALL_SITES
+#include "rt_call_sites.h"
+#endif
 #endif

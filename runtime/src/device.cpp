@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "common/status.h"
+#include "fork.h"
+#include "guard.h"
 #include "loader/loader.h"
 #include "profile.h"
 #include "stream.h"
@@ -85,6 +87,19 @@ rt_status enumerate(uint32_t wanted, rt_device_info& out) {
 
 }  // namespace
 
+rt_status open_backend(const char* spec, const char* origin, const enpu_hal_plugin** plugin,
+                       enpu_hal_device** handle) {
+    for (const auto& backend : hal::backends().loaded) {
+        if (!backend.plugin->driver->accepts(spec)) continue;
+        enpu_hal_status status{};
+        if (backend.plugin->driver->open(spec, handle, &status) != ENPU_HAL_OK)
+            return from_hal(status, origin);
+        *plugin = backend.plugin;
+        return RT_OK;
+    }
+    return make_status(RT_NOT_FOUND, origin, "%s", no_backend(spec).c_str());
+}
+
 // -----------------------------------------------------------------------------------
 // TimestampSlots
 
@@ -126,7 +141,11 @@ using namespace enpu::rt;
 // device
 
 rt_device_impl::rt_device_impl(const enpu_hal_plugin& plugin, enpu_hal_device* device)
-    : hal(plugin), handle(device), pool(std::make_unique<Pool>(plugin, device, device_map)) {
+    : hal(plugin),
+      handle(device),
+      pool(std::make_unique<Pool>(plugin, device, device_map)),
+      fork_generation(enpu::rt::fork_generation()),
+      host(std::make_unique<HostThread>(*this)) {
     for (uint32_t op = 0; op < ENPU_OPS; ++op) kernels[op] = {this, enpu::hal::find_op(op)};
 }
 
@@ -136,11 +155,20 @@ void rt_device_impl::keep(enpu_hal_buffer* buffer) {
 }
 
 rt_device_impl::~rt_device_impl() {
+    host.reset();
     profile::forget(*this);
+    guard.reset();
     for (enpu_hal_buffer* buffer : kept) hal.memory->free(buffer);
     timestamps.release(hal);
     pool.reset();  // its buffers must be gone before the device closes
     hal.device->close(handle);
+}
+
+rt_status rt_device_impl::start_host(const char* origin) {
+    if (host_started.load()) return RT_OK;
+    RT_TRY(host->start(origin));
+    host_started.store(true);
+    return RT_OK;
 }
 
 bool rt_device_impl::resolve_pinned(const void* pointer, uint64_t bytes,
@@ -209,28 +237,45 @@ rt_status rt_device_open(const char* spec, rt_device* device) {
     RT_NOT_NULL(device);
     *device = nullptr;
     return guarded(__func__, [&]() -> rt_status {
-        for (const auto& backend : enpu::hal::backends().loaded) {
-            const enpu_hal_plugin& plugin = *backend.plugin;
-            if (!plugin.driver->accepts(spec)) continue;
-            enpu_hal_status status{};
-            enpu_hal_device* handle = nullptr;
-            if (plugin.driver->open(spec, &handle, &status) != ENPU_HAL_OK)
-                return from_hal(status, "rt_device_open");
-            auto made = std::make_unique<rt_device_impl>(plugin, handle);
-            made->info = empty_info();
-            if (plugin.device->info(handle, &made->info, &status) != ENPU_HAL_OK)
-                return from_hal(status, "rt_device_open");
-            const char* poison = std::getenv("ENPU_RT_POISON");
-            made->poison.store(poison && std::string_view(poison) == "1");
-            *device = made.release();
-            return RT_OK;
-        }
-        return make_status(RT_NOT_FOUND, "rt_device_open", "%s", no_backend(spec).c_str());
+        const enpu_hal_plugin* plugin = nullptr;
+        enpu_hal_device* handle = nullptr;
+        RT_TRY(open_backend(spec, "rt_device_open", &plugin, &handle));
+        auto made = std::make_unique<rt_device_impl>(*plugin, handle);
+        made->info = empty_info();
+        enpu_hal_status status{};
+        if (plugin->device->info(handle, &made->info, &status) != ENPU_HAL_OK)
+            return from_hal(status, "rt_device_open");
+        const auto is_set = [](const char* name) {
+            const char* value = std::getenv(name);
+            return value && std::string_view(value) == "1";
+        };
+        made->poison.store(is_set("ENPU_RT_POISON"));
+        made->sync_mode.store(is_set("ENPU_RT_SYNC"));
+        *device = made.release();
+        return RT_OK;
     });
 }
 
 void rt_device_close(rt_device device) {
-    if (device) device->release();
+    // A child of fork leaves the parent's device alone: its threads do not exist here.
+    if (device && !forked_since(*device)) device->release();
+}
+
+rt_status rt_device_set_sync_mode(rt_device device, uint32_t on) {
+    RT_NOT_NULL(device);
+    device->sync_mode.store(on != 0);
+    return RT_OK;
+}
+
+rt_status rt_device_check(rt_device device) {
+    RT_NOT_NULL(device);
+    return guarded(__func__, [&]() -> rt_status {
+        RT_TRY(check_fork(*device, "rt_device_check"));
+        enpu_hal_status status{};
+        if (device->hal.device->check(device->handle, &status) != ENPU_HAL_OK)
+            return from_hal(status, "rt_device_check");
+        return RT_OK;
+    });
 }
 
 rt_status rt_device_get_info(rt_device device, rt_device_info* info) {
@@ -282,6 +327,7 @@ rt_status rt_device_get_counters(rt_device device, rt_counters* counters) {
 rt_status rt_device_sync(rt_device device, uint64_t deadline_ns) {
     RT_NOT_NULL(device);
     return guarded(__func__, [&]() -> rt_status {
+        RT_TRY(check_fork(*device, "rt_device_sync"));
         std::vector<StreamRef> streams;
         {
             std::lock_guard lock(device->streams_mutex);

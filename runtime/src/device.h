@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <deque>
@@ -10,6 +11,8 @@
 
 #include "address_map.h"
 #include "common/op_table.h"
+#include "dag.h"
+#include "host_thread.h"
 #include "pool.h"
 #include "rt.h"
 #include "status.h"
@@ -25,6 +28,12 @@ class DeviceRecorder;
 }
 
 namespace enpu::rt {
+
+class Guard;
+
+// Opens a device of the first backend that accepts the spec.
+rt_status open_backend(const char* spec, const char* origin, const enpu_hal_plugin** plugin,
+                       enpu_hal_device** handle);
 
 // 8-byte words of pinned memory for timestamps. A word is reused when the work that writes it has
 // ended.
@@ -70,6 +79,29 @@ struct rt_device_impl {
     // True and the place when all of the range is pinned host memory.
     bool resolve_pinned(const void* pointer, uint64_t bytes, enpu_hal_place& place) const;
 
+    // Lanes of a graph: lane 0 … compute_lanes() - 1 compute, those after them copy.
+    uint32_t compute_lanes() const {
+        return std::clamp(info.compute_engines, 1u, enpu::rt::kMaxLanes);
+    }
+    uint32_t copy_lanes() const {
+        return std::min(info.copy_engines, enpu::rt::kMaxLanes - compute_lanes());
+    }
+    // Points that one submission or one wait of the backend takes.
+    uint32_t max_points() const { return std::max(info.max_points, 16u); }
+    uint64_t ticks_to_ns(uint64_t ticks) const {
+        if (info.clock_hz == 1'000'000'000 || info.clock_hz == 0) return ticks;
+        return static_cast<uint64_t>(static_cast<double>(ticks) * 1e9 /
+                                     static_cast<double>(info.clock_hz));
+    }
+
+    // The thread for host functions, started when first needed.
+    rt_status start_host(const char* origin);
+    void watch_host(rt_stream_impl* stream) { host->watch(stream); }
+    // Blocks until no host function of the stream runs; false when the deadline passes.
+    bool quiesce_host(const rt_stream_impl* stream, uint64_t deadline_ns) {
+        return !host_started.load() || host->quiesce(stream, deadline_ns);
+    }
+
     rt_status allocate_host(uint64_t bytes, const char* origin, enpu_hal_buffer** buffer,
                             void** pointer);
 
@@ -92,7 +124,14 @@ struct rt_device_impl {
     uint64_t recorder_generation = 0;
     // Frees the buffer when the device closes: hung work may still write to it.
     void keep(enpu_hal_buffer* buffer);
-    std::vector<enpu_hal_buffer*> kept;  // guarded by streams_mutex
+    std::vector<enpu_hal_buffer*> kept;      // guarded by streams_mutex
+    std::unique_ptr<enpu::rt::Guard> guard;  // of the policy, set before there are streams
+    std::atomic<bool> guarded{false};
+
+    const uint32_t fork_generation;
+    std::atomic<bool> sync_mode{false};
+    std::atomic<bool> host_started{false};
+    std::unique_ptr<enpu::rt::HostThread> host;
 
     std::mutex streams_mutex;
     std::vector<rt_stream_impl*> streams;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "capture.h"
+#include "fork.h"
 #include "stream.h"
 
 using namespace enpu::rt;
@@ -8,11 +10,20 @@ struct rt_event_impl {
     bool timing = false;
     TimestampSlots::Slot slot;
     std::mutex mutex;
-    Point point;  // what it stands for; no timeline: never recorded
+    Point point;             // what it stands for; no timeline: never recorded
+    CapturedPoint captured;  // or this, when it was recorded in a capture
 
     Point get() {
         std::lock_guard lock(mutex);
         return point;
+    }
+    bool in_capture() {
+        std::lock_guard lock(mutex);
+        return !captured.capture.expired();
+    }
+    CapturedPoint get_captured() {
+        std::lock_guard lock(mutex);
+        return captured;
     }
 };
 
@@ -54,6 +65,18 @@ rt_status rt_event_record(rt_event event, rt_stream stream) {
         if (event->device != stream->device)
             return make_status(RT_INVALID_ARGUMENT, "rt_event_record",
                                "event and stream are of different devices");
+        CapturedPoint captured;
+        if (stream->captured_point(captured)) {
+            if (event->timing)
+                return make_status(RT_UNSUPPORTED, "rt_event_record",
+                                   "stream %s is captured: a timing event cannot be part of a "
+                                   "graph, RT_GRAPH_TIMING tells when its nodes ran",
+                                   stream->name.c_str());
+            std::lock_guard lock(event->mutex);
+            event->captured = std::move(captured);
+            event->point = {};
+            return RT_OK;
+        }
         if (event->timing) {
             enpu_hal_command command{};
             command.kind = ENPU_HAL_COMMAND_TIMESTAMP;
@@ -65,6 +88,7 @@ rt_status rt_event_record(rt_event event, rt_stream stream) {
         RT_TRY(stream->last_point("rt_event_record", point));
         std::lock_guard lock(event->mutex);
         event->point = std::move(point);
+        event->captured = {};
         return RT_OK;
     });
 }
@@ -82,15 +106,23 @@ rt_status rt_event_query(rt_event event, uint32_t* done) {
 rt_status rt_event_wait(rt_event event, uint64_t deadline_ns) {
     RT_NOT_NULL(event);
     return guarded(__func__, [&]() -> rt_status {
+        constexpr const char* kOrigin = "rt_event_wait";
+        RT_TRY(check_fork(*event->device, kOrigin));
+        if (event->in_capture())
+            return make_status(RT_FAILED_PRECONDITION, kOrigin,
+                               "the event was recorded in a capture: it is never reached");
         const Point point = event->get();
-        if (!point.timeline || point.timeline->reached(point.value)) return RT_OK;
-        const enpu_hal_point wanted{point.timeline->fence(), point.value};
+        if (point.reached()) return RT_OK;
+        if (deadline_ns != 0 && HostThread::inside(event->device))
+            return make_status(RT_FAILED_PRECONDITION, kOrigin,
+                               "called from a host function of the device, which the event may "
+                               "depend on. Host functions may enqueue and look, not wait");
+        const uint64_t start = rt_now_ns();
         enpu_hal_status status{};
-        rt_device_impl* device = event->device;
-        const uint32_t code =
-            device->hal.fence->wait(device->handle, &wanted, 1, 0, deadline_ns, &status);
-        if (code == ENPU_HAL_OK) point.timeline->note_reached(point.value);
-        return code == ENPU_HAL_OK ? RT_OK : from_hal(status, "rt_event_wait");
+        if (point.wait(deadline_ns, &status) == ENPU_HAL_OK) return RT_OK;
+        rt_status made = from_hal(status, kOrigin);
+        if (rt_status_impl* out = writable(made)) out->elapsed_ns = rt_now_ns() - start;
+        return made;
     });
 }
 
@@ -101,6 +133,9 @@ rt_status rt_stream_wait_event(rt_stream stream, rt_event event) {
         if (event->device != stream->device)
             return make_status(RT_UNSUPPORTED, "rt_stream_wait_event",
                                "event and stream are of different devices: wait on the host");
+        const CapturedPoint captured = event->get_captured();
+        if (auto capture = captured.capture.lock())
+            return stream->join_capture(capture, captured.nodes);
         return stream->wait_event_point(event->get());
     });
 }
@@ -120,11 +155,8 @@ rt_status rt_event_elapsed_ns(rt_event start, rt_event end, int64_t* ns) {
                                    event == start ? "start" : "end",
                                    point.timeline ? "has not been reached" : "was never recorded");
         }
-        const double ticks =
-            static_cast<double>(static_cast<int64_t>(*end->slot.word - *start->slot.word));
-        const uint64_t hz = start->device->info.clock_hz;
-        *ns = hz == 1'000'000'000 ? static_cast<int64_t>(*end->slot.word - *start->slot.word)
-                                  : static_cast<int64_t>(ticks * 1e9 / static_cast<double>(hz));
+        *ns = static_cast<int64_t>(start->device->ticks_to_ns(*end->slot.word) -
+                                   start->device->ticks_to_ns(*start->slot.word));
         return RT_OK;
     });
 }

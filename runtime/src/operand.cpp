@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // From an rt_operand to an operand of the HAL.
+#include "operand.h"
+
 #include "device.h"
 #include "tensor.h"
 
 using namespace enpu::rt;
 
-namespace {
+namespace enpu::rt {
 
-// Bytes a tensor touches before and from its element 0; false when that overflows or a value makes
-// no sense.
 bool tensor_extent(const enpu_op_tensor& tensor, uint64_t& before, uint64_t& from) {
     const uint64_t element = enpu::hal::dtype_bytes(tensor.dtype);
     if (element == 0 || tensor.rank > ENPU_OP_MAX_RANK) return false;
@@ -32,7 +32,7 @@ bool tensor_extent(const enpu_op_tensor& tensor, uint64_t& before, uint64_t& fro
     return true;
 }
 
-}  // namespace
+}  // namespace enpu::rt
 
 rt_status rt_device_impl::resolve_operand(const rt_operand& operand, const enpu::hal::OpInfo& info_,
                                           uint32_t index, const char* origin,

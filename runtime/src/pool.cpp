@@ -223,8 +223,7 @@ bool Pool::wait_for_streams(uint64_t timeout_ns) {
     const uint64_t deadline = rt_deadline_ns(timeout_ns);
     bool all = true;
     for (const Point& point : points) {
-        const enpu_hal_point wanted{point.timeline->fence(), point.value};
-        all &= hal_.fence->wait(device_, &wanted, 1, 0, deadline, nullptr) == ENPU_HAL_OK;
+        all &= point.wait(deadline, nullptr) == ENPU_HAL_OK;
     }
     return all;
 }

@@ -117,9 +117,9 @@ rt_status DeviceRecorder::submit(rt_stream_impl& stream, const StreamWork& work,
     submission.commands = commands.data();
     submission.command_count = static_cast<uint32_t>(commands.size());
     pending.stream = stream.number;
-    pending.operation = submission.op_id;
+    pending.operation = submission.op_id & kOperationMask;
     pending.origin = work.origin;
-    pending.point = {stream.timeline, submission.op_id};
+    pending.point = {stream.timeline_of(work.lane), submission.op_id & kOperationMask};
     pending.call_ns = rt_now_ns();
     rt_status result = stream.submit_now(work, submission, status);
     pending.returned_ns = rt_now_ns();
@@ -166,11 +166,9 @@ void DeviceRecorder::finish(uint64_t deadline_ns) {
     if (!device_) return;
     std::vector<Point> points;
     for (const Pending& pending : pending_) points.push_back(pending.point);
-    const rt_device_impl& device = *device_;
     lock.unlock();
     for (const Point& point : points) {
-        const enpu_hal_point wanted{point.timeline->fence(), point.value};
-        device.hal.fence->wait(device.handle, &wanted, 1, 0, deadline_ns, nullptr);
+        point.wait(deadline_ns, nullptr);
     }
     lock.lock();
     if (!device_) return;

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "common/status.h"
+#include "lane.h"
 
 static_assert(int(RT_DEVICE_LOST) == int(ENPU_HAL_DEVICE_LOST) &&
               int(RT_UNSUPPORTED) == int(ENPU_HAL_UNSUPPORTED) &&
@@ -14,7 +15,7 @@ namespace enpu::rt {
 namespace {
 
 rt_status_impl& out_of_memory() {
-    static rt_status_impl status{RT_RESOURCE_EXHAUSTED, 0, 0, "no host memory", ""};
+    static rt_status_impl status{RT_RESOURCE_EXHAUSTED, 0, 0, "no host memory", "", "", "", "", 0};
     return status;
 }
 
@@ -27,17 +28,21 @@ rt_status make_status(rt_code code, const char* origin, const char* format, ...)
     std::vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     try {
-        return new rt_status_impl{code, 0, 0, text, origin};
+        return new rt_status_impl{code, 0, 0, text, origin, "", "", "", 0};
     } catch (const std::bad_alloc&) {
         return &out_of_memory();
     }
+}
+
+rt_status_impl* writable(rt_status status) noexcept {
+    return status == &out_of_memory() ? nullptr : status;
 }
 
 rt_status from_hal(const enpu_hal_status& status, const char* origin) noexcept {
     rt_status made = make_status(static_cast<rt_code>(status.code), origin, "%s", status.message);
     if (made != &out_of_memory()) {
         made->device_code = status.device_code;
-        made->operation = status.op_id;
+        made->operation = status.op_id & kOperationMask;
     }
     return made;
 }
@@ -63,6 +68,18 @@ int32_t rt_status_device_code(rt_status status) {
 }
 uint64_t rt_status_operation(rt_status status) {
     return status ? status->operation : 0;
+}
+const char* rt_status_operation_name(rt_status status) {
+    return status ? status->what.c_str() : "";
+}
+const char* rt_status_stream(rt_status status) {
+    return status ? status->stream.c_str() : "";
+}
+const char* rt_status_call_site(rt_status status) {
+    return status ? status->site.c_str() : "";
+}
+uint64_t rt_status_elapsed_ns(rt_status status) {
+    return status ? status->elapsed_ns : 0;
 }
 void rt_status_free(rt_status status) {
     if (status != &out_of_memory()) delete status;

@@ -16,6 +16,10 @@ struct rt_status_impl {
     uint64_t operation = 0;
     std::string message;
     std::string origin;
+    std::string what;    // name of the operation
+    std::string stream;  // name of the stream
+    std::string site;    // "file.c:12" of the caller
+    uint64_t elapsed_ns = 0;
 };
 
 namespace enpu::rt {
@@ -26,6 +30,9 @@ __attribute__((format(printf, 3, 4))) rt_status make_status(rt_code code, const 
                                                             const char* format, ...) noexcept;
 // From the HAL's.
 rt_status from_hal(const enpu_hal_status& status, const char* origin) noexcept;
+
+// To add to a status that make_status gave; null for the one that stands for "no memory".
+rt_status_impl* writable(rt_status status) noexcept;
 
 // Runs the body of a public function; exceptions become statuses.
 template <typename Body>

@@ -36,8 +36,11 @@ uint32_t Channel::open(enpu_hal_device& device, const enpu_hal_queue_desc& desc,
                        enpu_hal_status* status) {
     const enpu_device_info& info = *enpu_device_get_info(device.handle);
     copy_ = desc.engine == ENPU_HAL_ENGINE_COPY;
-    engine_ = copy_ ? info.compute_engines + device.next_copy.fetch_add(1) % info.copy_engines
-                    : device.next_compute.fetch_add(1) % info.compute_engines;
+    const uint32_t engines = copy_ ? info.copy_engines : info.compute_engines;
+    const uint32_t wanted = desc.header.size >= sizeof(desc) ? desc.engine_number : 0;
+    const uint32_t number =
+        wanted != 0 ? wanted - 1 : (copy_ ? device.next_copy : device.next_compute).fetch_add(1);
+    engine_ = (copy_ ? info.compute_engines : 0) + number % engines;
     enpu_context_config config{};
     config.priority = desc.priority < 0   ? ENPU_PRIORITY_LOW
                       : desc.priority > 0 ? ENPU_PRIORITY_HIGH
