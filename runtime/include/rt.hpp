@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <source_location>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -21,15 +22,18 @@ class Error : public std::runtime_error {
         : std::runtime_error(std::string(rt_code_name(rt_status_code(status))) + ": " +
                              rt_status_message(status) + " (" + rt_status_origin(status) + ")"),
           code_(rt_status_code(status)),
-          operation_(rt_status_operation(status)) {
+          operation_(rt_status_operation(status)),
+          call_site_(rt_status_call_site(status)) {
         rt_status_free(status);
     }
     rt_code code() const { return code_; }
     uint64_t operation() const { return operation_; }
+    const std::string& call_site() const { return call_site_; }  // "serve.cpp:120", or ""
 
   private:
     rt_code code_;
     uint64_t operation_;
+    std::string call_site_;
 };
 
 inline void check(rt_status status) {
@@ -127,6 +131,21 @@ class Event : public Owner<rt_event, rt_event_destroy> {
     }
 };
 
+class GraphExec : public Owner<rt_graph_exec, rt_graph_exec_destroy> {
+  public:
+    using Owner::Owner;
+};
+
+class Graph : public Owner<rt_graph, rt_graph_destroy> {
+  public:
+    using Owner::Owner;
+    GraphExec instantiate(const rt_graph_options* options = nullptr) const {
+        rt_graph_exec exec = nullptr;
+        check(rt_graph_instantiate_with(get(), options, &exec));
+        return GraphExec(exec);
+    }
+};
+
 class Stream : public Owner<rt_stream, rt_stream_destroy> {
   public:
     explicit Stream(const Device& device, const rt_stream_options* options = nullptr)
@@ -137,27 +156,61 @@ class Stream : public Owner<rt_stream, rt_stream_destroy> {
     void record(const Event& event) const { check(rt_event_record(event.get(), get())); }
     Tensor tensor(const enpu_op_tensor& desc) const { return Tensor(get(), desc); }
 
+    // Each of these also tells the runtime where it was called, for the status of a failure.
+    using Where = std::source_location;
+
     template <typename T>
-    void upload(const Tensor& to, std::span<const T> from) const {
+    void upload(const Tensor& to, std::span<const T> from, Where where = Where::current()) const {
+        tell(where);
         check(rt_memcpy_h2d(get(), to.data(), from.data(), from.size_bytes()));
     }
     template <typename T>
-    void download(std::span<T> to, const Tensor& from) const {
+    void download(std::span<T> to, const Tensor& from, Where where = Where::current()) const {
+        tell(where);
         check(rt_memcpy_d2h(get(), to.data(), from.data(), to.size_bytes()));
     }
     template <typename Params>
-    void launch(rt_kernel kernel, const Params& params,
-                std::span<const rt_operand> operands) const {
+    void launch(rt_kernel kernel, const Params& params, std::span<const rt_operand> operands,
+                Where where = Where::current()) const {
+        tell(where);
         check(rt_kernel_launch(get(), kernel, nullptr, &params, sizeof(params), operands.data(),
                                static_cast<uint32_t>(operands.size())));
     }
     // For kernels without parameters.
-    void launch(rt_kernel kernel, std::span<const rt_operand> operands) const {
+    void launch(rt_kernel kernel, std::span<const rt_operand> operands,
+                Where where = Where::current()) const {
+        tell(where);
         check(rt_kernel_launch(get(), kernel, nullptr, nullptr, 0, operands.data(),
                                static_cast<uint32_t>(operands.size())));
     }
+    void launch(const GraphExec& exec, Where where = Where::current()) const {
+        tell(where);
+        check(rt_graph_launch(exec.get(), get()));
+    }
+    void host(void (*function)(void* context), void* context,
+              Where where = Where::current()) const {
+        tell(where);
+        check(rt_launch_host_func(get(), function, context));
+    }
+    // What `record` enqueues on this stream, as a graph. When it throws, the capture is ended.
+    template <typename Record>
+    Graph capture(Record record) const {
+        check(rt_stream_begin_capture(get()));
+        rt_graph graph = nullptr;
+        try {
+            record();
+        } catch (...) {
+            rt_status_free(rt_stream_end_capture(get(), &graph));
+            rt_graph_destroy(graph);
+            throw;
+        }
+        check(rt_stream_end_capture(get(), &graph));
+        return Graph(graph);
+    }
+    void reset() const { check(rt_stream_reset(get())); }
 
   private:
+    static void tell(const Where& where) { rt_call_site(where.file_name(), where.line()); }
     static rt_stream make(rt_device device, const rt_stream_options* options) {
         rt_stream stream = nullptr;
         check(rt_stream_create(device, options, &stream));

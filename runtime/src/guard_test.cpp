@@ -18,7 +18,6 @@ using namespace enpu::rt::test;
 
 namespace {
 
-constexpr uint32_t kAny = 0xffffffffu;
 constexpr uint64_t kHangNs = 600'000'000;
 constexpr int64_t kCount = 4096;
 
@@ -77,18 +76,16 @@ struct Rig {
         MUST(rt_stream_sync(stream, soon()));
     }
     ~Rig() {
-        inject(ENPU_FAULT_KIND_NONE, 0, 0);
+        inject("none");
         rt_stream_destroy(stream);
         rt_device_close(device);
     }
-    void inject(uint32_t kind, uint32_t target, uint32_t times) {
-        if (in_simulator()) {
-            enpu_error error{};
-            enpu_device_inject_fault(device->handle->handle, kind, target, 0, times, 0, &error);
-        } else {
-            CHECK(write_debugfs(std::to_string(kind) + " " + std::to_string(target) + " 0 " +
-                                std::to_string(times) + " 0"));
-        }
+    void inject(const std::string& faults) {
+        enpu_error error{};
+        if (in_simulator())
+            CHECK(enpu_device_inject_faults(device->handle->handle, faults.c_str(), &error) == 0);
+        else
+            CHECK(write_debugfs(faults));
     }
     rt_policy_report report() {
         rt_policy_report result{};
@@ -165,7 +162,7 @@ TEST_CASE("guard: a policy is checked, and comes before streams and memory") {
 
 TEST_CASE("guard: a kernel that hangs is told before the deadline, and a reset heals the stream") {
     Rig rig(nullptr);
-    rig.inject(ENPU_FAULT_KIND_ENGINE_HANG, kAny, 1);
+    rig.inject("engine-hang:times=1");
     MUST(rig.launch());
     const uint64_t start = rt_now_ns();
     rt_status status = rt_stream_sync(rig.stream, soon());
@@ -183,7 +180,7 @@ TEST_CASE("guard: a kernel that hangs is told before the deadline, and a reset h
 
 TEST_CASE("guard: a call ends at its own deadline while the kernel hangs, and a reset ends that") {
     Rig rig(nullptr, 5'000'000'000);
-    rig.inject(ENPU_FAULT_KIND_ENGINE_HANG, kAny, 1);
+    rig.inject("engine-hang:times=1");
     MUST(rig.launch());
     const uint64_t start = rt_now_ns();
     const Failure late = failure(rt_stream_sync(rig.stream, rt_deadline_ms(100)));
@@ -198,7 +195,7 @@ TEST_CASE("guard: a call ends at its own deadline while the kernel hangs, and a 
 TEST_CASE("guard: an operation that failed once is done again on its device") {
     const rt_policy again = policy(2, nullptr);
     Rig rig(&again);
-    rig.inject(ENPU_FAULT_KIND_ENGINE_HANG, kAny, 1);
+    rig.inject("engine-hang:times=1");
     MUST(rig.launch());
     CHECK(rig.result() == kSixes);
     const rt_policy_report report = rig.report();
@@ -212,7 +209,7 @@ TEST_CASE("guard: an operation that failed once is done again on its device") {
 TEST_CASE("guard: an engine that keeps faulting is left for the next backend") {
     const rt_policy degrade = policy(1, "cpu");
     Rig rig(&degrade);
-    rig.inject(ENPU_FAULT_KIND_ILLEGAL_PACKET, kAny, 2);
+    rig.inject("illegal-packet:times=2");
     MUST(rig.launch());
     CHECK(rig.result() == kSixes);
     const rt_policy_report report = rig.report();
@@ -231,7 +228,7 @@ TEST_CASE("guard: an engine that keeps faulting is left for the next backend") {
 TEST_CASE("guard: work in place is not done again after it began") {
     const rt_policy degrade = policy(3, "cpu");
     Rig rig(&degrade);
-    rig.inject(ENPU_FAULT_KIND_ENGINE_HANG, kAny, 1);
+    rig.inject("engine-hang:times=1");
     const Failure failed = failure(launch_double(rig.stream, rig.binary, rig.x, rig.x, kCount));
     CHECK(failed.code == RT_WORK_TIMEOUT);
     CHECK(rig.report().refused == 1);

@@ -33,3 +33,34 @@ TEST_CASE("wrapper: a failed call throws its code and sentence") {
         CHECK(test::contains(error.what(), "no_such_kernel"));
     }
 }
+
+TEST_CASE("wrapper: a captured stream is replayed, and a failure knows the line of the launch") {
+    const Device device(test::device_spec());
+    const Stream stream(device);
+    const Tensor x = stream.tensor(dense(ENPU_OP_F32, {2})),
+                 y = stream.tensor(dense(ENPU_OP_F32, {2})),
+                 at = stream.tensor(dense(ENPU_OP_I32, {2}));
+    const rt_kernel gather = device.kernel("gather");
+    const enpu_op_gather_params params{ENPU_OP_GATHER_MODE_TAKE, 0};
+    const rt_operand operands[] = {x.operand(), at.operand(), y.operand()};
+    const Graph graph = stream.capture([&] { stream.launch(gather, params, operands); });
+    const GraphExec exec = graph.instantiate();
+    const std::vector<float> values{5, 6};
+    stream.upload(x, std::span(values));
+    const std::vector<int32_t> swapped{1, 0}, wrong{0, 9};
+    stream.upload(at, std::span(swapped));
+    stream.launch(exec);
+    std::vector<float> seen(2);
+    stream.download(std::span(seen), y);
+    CHECK(seen == std::vector<float>{6, 5});
+    stream.upload(at, std::span(wrong));
+    stream.launch(exec);
+    try {
+        stream.sync(test::soon());
+        FAIL("nothing was thrown");
+    } catch (const Error& error) {
+        CHECK(error.code() == RT_WORK_FAILED);
+        CHECK(test::contains(error.call_site(), "wrapper_test.cpp:"));
+    }
+    stream.reset();
+}
