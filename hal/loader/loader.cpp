@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include "emulation.h"
+
 namespace enpu::hal {
 namespace {
 
@@ -108,8 +110,25 @@ bool load_backend(const std::string& path, Backend& backend, std::string& reason
     }
     reason = check_plugin(plugin);
     if (!reason.empty()) return false;
-    backend = {path, plugin};
-    return true;
+    const char* layers = std::getenv("ENPU_HAL_LAYERS");
+    backend = {path, with_layers(*plugin, layers ? layers : "", reason), plugin};
+    return backend.plugin != nullptr;
+}
+
+const enpu_hal_plugin* with_layers(const enpu_hal_plugin& raw, const std::string& list,
+                                   std::string& reason) {
+    std::vector<std::string> names;
+    std::stringstream stream(list);
+    for (std::string name; std::getline(stream, name, ',');)
+        if (!name.empty()) names.push_back(name);
+    const auto wants = [&](const char* name) { return std::erase(names, name) != 0; };
+    const enpu_hal_plugin* plugin = wants("raw") ? &raw : complete(raw);
+    if (!names.empty()) {
+        reason = "ENPU_HAL_LAYERS: there is no layer '" + names[0] +
+                 "'; there are raw, validate, trace and fault";
+        return nullptr;
+    }
+    return plugin;
 }
 
 const Backends& backends() {

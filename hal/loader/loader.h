@@ -12,7 +12,8 @@ namespace enpu::hal {
 
 struct Backend {
     std::string path;
-    const enpu_hal_plugin* plugin = nullptr;
+    const enpu_hal_plugin* plugin = nullptr;  // with what it lacks emulated, and with the layers
+    const enpu_hal_plugin* raw = nullptr;     // as the backend gave it
 };
 
 // A file that looked like a backend and was refused.
@@ -28,9 +29,15 @@ std::string check_plugin(const enpu_hal_plugin* plugin);
 // sentence in `reason`.
 bool load_backend(const std::string& path, Backend& backend, std::string& reason);
 
+// Puts layers around a plug-in: `list` is comma-separated, of "raw" (no emulation), "validate",
+// "trace" and "fault"; empty: emulation alone. The order is fixed: trace sees what the caller calls,
+// then validate, fault, emulation. nullptr with a sentence in `reason` for an unknown name.
+const enpu_hal_plugin* with_layers(const enpu_hal_plugin& raw, const std::string& list,
+                                   std::string& reason);
+
 // All backends libenpu-hal-*.so of the folders in ENPU_HAL_PATH (colon-separated), or, when that is
 // not set, of the folder of this library. Loaded on the first call; thread-safe; the order is that
-// of the names.
+// of the names. Layers are those of ENPU_HAL_LAYERS.
 struct Backends {
     std::vector<Backend> loaded;
     std::vector<Refusal> refused;
