@@ -69,6 +69,25 @@ inline uint64_t soon() {
 #define NEEDS(fixture, capability) \
     if (!((fixture).info.caps & (capability))) SKIP("unsupported: the device has no " #capability)
 
+// A case about a kernel that the device does not have says nothing of the device.
+#define NEEDS_KERNEL(fixture, wanted)                                                      \
+    do {                                                                                   \
+        enpu_hal_status why_{};                                                            \
+        if ((fixture).hal->kernel->supported((fixture).device, &(wanted).dispatch, &why_)) \
+            SKIP("unsupported: " << why_.message);                                         \
+    } while (0)
+
+// The plug-in that takes the device of ENPU_DEVICE, with the layers of ENPU_HAL_LAYERS.
+inline const enpu_hal_plugin* plugin() {
+    for (const Backend& backend : backends().loaded)
+        if (backend.plugin->driver->accepts(device_spec())) return backend.plugin;
+    FAIL("no backend takes '" << device_spec() << "'");
+    return nullptr;
+}
+
+// Objects that a device still counts when a test has destroyed all of its own: the test fails.
+void note_leaks(const enpu_hal_plugin& hal, enpu_hal_device* device, uint32_t caps);
+
 class Fixture {
   public:
     const enpu_hal_plugin* hal = nullptr;
@@ -79,20 +98,20 @@ class Fixture {
     uint64_t value = 0;  // last point submitted
     enpu_hal_status status{};
 
-    Fixture() {
-        for (const Backend& backend : backends().loaded)
-            if (backend.plugin->driver->accepts(device_spec())) hal = backend.plugin;
-        REQUIRE(hal);
-        HAL_OK(hal->driver->open(device_spec(), &device, &status));
+    Fixture() : Fixture(plugin(), device_spec()) {}
+    Fixture(const enpu_hal_plugin* from, const char* spec) : hal(from) {
+        HAL_OK(hal->driver->open(spec, &device, &status));
         info = with_header<enpu_hal_device_info>(ENPU_HAL_TYPE_DEVICE_INFO);
         HAL_OK(hal->device->info(device, &info, &status));
         queue = make_queue();
         fence = make_fence(0);
     }
     ~Fixture() {
+        for (auto* each : graphs_) hal->graph->destroy(each);
         for (auto* each : queues_) hal->queue->destroy(each);
         for (auto* each : fences_) hal->fence->destroy(each);
         for (const auto& [buffer, bytes] : buffers_) hal->memory->free(buffer);
+        if (device) note_leaks(*hal, device, info.caps);
         if (device) hal->device->close(device);
     }
     Fixture(const Fixture&) = delete;
@@ -133,6 +152,7 @@ class Fixture {
         HAL_OK(hal->memory->info(buffer, &result, &status));
         return result;
     }
+    uint64_t bytes_of(enpu_hal_buffer* buffer) const { return buffers_.at(buffer); }
     template <typename T>
     T* host(enpu_hal_buffer* buffer) {
         auto* pointer = static_cast<T*>(buffer_info(buffer).host);
@@ -205,6 +225,31 @@ class Fixture {
         HAL_SUPPORTED(submit(commands));
         HAL_OK(wait(fence, value));
     }
+    enpu_hal_graph* make_graph(const std::vector<enpu_hal_command>& commands) {
+        enpu_hal_graph* made = nullptr;
+        HAL_OK(hal->graph->create(device, commands.data(), static_cast<uint32_t>(commands.size()),
+                                  &made, &status));
+        graphs_.push_back(made);
+        return made;
+    }
+    // Launches on a queue with signals and waits of the caller.
+    uint32_t launch_to(enpu_hal_queue* to, enpu_hal_graph* graph,
+                       const std::vector<enpu_hal_point>& signals,
+                       const std::vector<enpu_hal_point>& waits = {}, uint64_t op_id = 0) {
+        auto submission = with_header<enpu_hal_submission>(ENPU_HAL_TYPE_SUBMISSION);
+        submission.op_id = op_id;
+        submission.waits = waits.data();
+        submission.wait_count = static_cast<uint32_t>(waits.size());
+        submission.signals = signals.data();
+        submission.signal_count = static_cast<uint32_t>(signals.size());
+        status = {};
+        return hal->graph->launch(to, graph, &submission, soon(), &status);
+    }
+    void launch(enpu_hal_graph* graph) {
+        ++value;
+        HAL_OK(launch_to(queue, graph, {{fence, value}}));
+        HAL_OK(wait(fence, value));
+    }
     enpu_hal_counters counters() {
         auto result = with_header<enpu_hal_counters>(ENPU_HAL_TYPE_COUNTERS);
         HAL_OK(hal->profile->counters(device, &result, &status));
@@ -214,6 +259,7 @@ class Fixture {
   private:
     std::vector<enpu_hal_queue*> queues_;
     std::vector<enpu_hal_fence*> fences_;
+    std::vector<enpu_hal_graph*> graphs_;
     std::map<enpu_hal_buffer*, uint64_t> buffers_;
 };
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Buffers, mapping, copies and fills.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "fixture.h"
@@ -58,7 +61,7 @@ TEST_CASE("memory: nonsense is refused with a sentence", "[memory][errors]") {
     desc.alignment = 3;
     HAL_FAILS(f.hal->memory->alloc(f.device, &desc, &buffer, &status), ENPU_HAL_INVALID_ARGUMENT);
     desc.alignment = 0;
-    desc.flags = 0x80;
+    desc.flags = 0x80000000;
     HAL_FAILS(f.hal->memory->alloc(f.device, &desc, &buffer, &status), ENPU_HAL_INVALID_ARGUMENT);
     desc.flags = 0;
     desc.memory = 9;
@@ -172,6 +175,7 @@ TEST_CASE("copy: what does not fit is refused and changes nothing", "[copy][erro
 
 TEST_CASE("fill: patterns of 1, 2, 4 and 8 bytes", "[fill]") {
     Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_FILL);
     enpu_hal_buffer* buffer = f.make_buffer(256, ENPU_HAL_MEMORY_LOCAL);
     constexpr uint64_t kPattern = 0x8899aabbccddeeff;
     for (uint32_t size : {1u, 2u, 4u, 8u}) {
@@ -204,4 +208,237 @@ TEST_CASE("memory: the process's own memory is used in place", "[memory]") {
     f.hal->memory->free(wrapped);
     HAL_FAILS(f.hal->memory->wrap(f.device, nullptr, 10, &wrapped, &status),
               ENPU_HAL_INVALID_ARGUMENT);
+}
+
+namespace {
+
+enpu_hal_buffer* shared_buffer(Fixture& f, uint64_t bytes, uint32_t memory) {
+    auto& status = f.status;
+    auto desc = with_header<enpu_hal_buffer_desc>(ENPU_HAL_TYPE_BUFFER_DESC);
+    desc.bytes = bytes;
+    desc.memory = memory;
+    desc.flags = ENPU_HAL_BUFFER_SHARED;
+    enpu_hal_buffer* buffer = nullptr;
+    HAL_OK(f.hal->memory->alloc(f.device, &desc, &buffer, &status));
+    return buffer;
+}
+
+}  // namespace
+
+TEST_CASE("memory: a shared buffer is the same bytes in another opening", "[memory][share]") {
+    Fixture a, b;
+    NEEDS(a, ENPU_HAL_CAP_SHARE);
+    auto& status = a.status;
+    const auto data = ramp(10'000);
+    for (uint32_t memory : {ENPU_HAL_MEMORY_HOST, ENPU_HAL_MEMORY_LOCAL}) {
+        auto* shared = shared_buffer(a, data.size(), memory);
+        int fd = -1;
+        HAL_OK(a.hal->memory->export_fd(shared, &fd, &status));
+        enpu_hal_buffer* twin = nullptr;
+        const uint32_t code = b.hal->memory->import_fd(b.device, fd, &twin, &status);
+        ::close(fd);
+        INFO(status.message);
+        REQUIRE(code == ENPU_HAL_OK);
+        CHECK(b.buffer_info(twin).bytes >= data.size());
+        auto* source = a.upload(data);
+        a.run({a.copy(shared, 0, source, 0, data.size())});
+        CHECK(b.download<uint8_t>(twin, data.size()) == data);
+        a.hal->memory->free(shared);
+        // The bytes live as long as somebody has them.
+        CHECK(b.download<uint8_t>(twin, data.size()) == data);
+        b.hal->memory->free(twin);
+    }
+}
+
+TEST_CASE("memory: an exported descriptor closes on exec and is the caller's", "[memory][share]") {
+    Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_SHARE);
+    auto& status = f.status;
+    auto* shared = shared_buffer(f, 4096, ENPU_HAL_MEMORY_HOST);
+    int first = -1, second = -1;
+    HAL_OK(f.hal->memory->export_fd(shared, &first, &status));
+    HAL_OK(f.hal->memory->export_fd(shared, &second, &status));
+    CHECK(first != second);
+    CHECK((fcntl(first, F_GETFD) & FD_CLOEXEC) != 0);
+    CHECK(::close(first) == 0);
+    CHECK(::close(second) == 0);
+    f.hal->memory->free(shared);
+}
+
+TEST_CASE("memory: only shared buffers are exported", "[memory][share][errors]") {
+    Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_SHARE);
+    auto& status = f.status;
+    auto* plain = f.make_buffer(4096);
+    int fd = -1;
+    HAL_FAILS(f.hal->memory->export_fd(plain, &fd, &status), ENPU_HAL_INVALID_ARGUMENT);
+    CHECK(fd == -1);
+}
+
+TEST_CASE("memory: what is no shared memory is not imported", "[memory][share][errors]") {
+    Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_SHARE);
+    auto& status = f.status;
+    enpu_hal_buffer* buffer = nullptr;
+    HAL_FAILS(f.hal->memory->import_fd(f.device, -1, &buffer, &status), ENPU_HAL_INVALID_ARGUMENT);
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    HAL_FAILS(f.hal->memory->import_fd(f.device, ends[0], &buffer, &status),
+              ENPU_HAL_INVALID_ARGUMENT);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    CHECK(buffer == nullptr);
+}
+
+TEST_CASE("memory: a device that cannot share refuses the flag", "[memory][share][errors]") {
+    Fixture f;
+    if (f.info.caps & ENPU_HAL_CAP_SHARE) SKIP("unsupported: the device can share");
+    auto& status = f.status;
+    auto desc = with_header<enpu_hal_buffer_desc>(ENPU_HAL_TYPE_BUFFER_DESC);
+    desc.bytes = 64;
+    desc.flags = ENPU_HAL_BUFFER_SHARED;
+    enpu_hal_buffer* buffer = nullptr;
+    HAL_FAILS(f.hal->memory->alloc(f.device, &desc, &buffer, &status), ENPU_HAL_UNSUPPORTED);
+}
+
+TEST_CASE("memory: a description of another type or size is refused", "[memory][errors]") {
+    Fixture f;
+    auto& status = f.status;
+    enpu_hal_buffer* buffer = nullptr;
+    HAL_FAILS(f.hal->memory->alloc(f.device, nullptr, &buffer, &status), ENPU_HAL_INVALID_ARGUMENT);
+    auto desc = with_header<enpu_hal_buffer_desc>(ENPU_HAL_TYPE_QUEUE_DESC);
+    desc.bytes = 64;
+    HAL_FAILS(f.hal->memory->alloc(f.device, &desc, &buffer, &status), ENPU_HAL_INVALID_ARGUMENT);
+    desc.header = {12, ENPU_HAL_TYPE_BUFFER_DESC, nullptr};
+    HAL_FAILS(f.hal->memory->alloc(f.device, &desc, &buffer, &status), ENPU_HAL_INVALID_ARGUMENT);
+    CHECK(buffer == nullptr);
+}
+
+TEST_CASE("memory: an unknown extension in the chain is ignored", "[memory][abi]") {
+    Fixture f;
+    auto& status = f.status;
+    enpu_hal_header unknown{sizeof(unknown), 0x7fffffff, nullptr};
+    auto desc = with_header<enpu_hal_buffer_desc>(ENPU_HAL_TYPE_BUFFER_DESC);
+    desc.bytes = 64;
+    desc.header.next = &unknown;
+    enpu_hal_buffer* buffer = nullptr;
+    HAL_OK(f.hal->memory->alloc(f.device, &desc, &buffer, &status));
+    f.hal->memory->free(buffer);
+}
+
+TEST_CASE("memory: alignments up to the device's largest, and not beyond", "[memory]") {
+    Fixture f;
+    auto& status = f.status;
+    auto desc = with_header<enpu_hal_buffer_desc>(ENPU_HAL_TYPE_BUFFER_DESC);
+    desc.bytes = 100;
+    enpu_hal_buffer* buffer = nullptr;
+    for (uint64_t alignment = 1; alignment <= std::min<uint64_t>(f.info.max_alignment, 1u << 16);
+         alignment *= 2) {
+        desc.alignment = alignment;
+        HAL_OK(f.hal->memory->alloc(f.device, &desc, &buffer, &status));
+        CHECK(f.buffer_info(buffer).address % std::max<uint64_t>(alignment, 64) == 0);
+        f.hal->memory->free(buffer);
+    }
+    buffer = nullptr;
+    desc.alignment = f.info.max_alignment * 2;
+    HAL_FAILS(f.hal->memory->alloc(f.device, &desc, &buffer, &status), ENPU_HAL_UNSUPPORTED);
+}
+
+TEST_CASE("memory: info refuses a structure of another type", "[memory][errors]") {
+    Fixture f;
+    auto& status = f.status;
+    auto* buffer = f.make_buffer(64);
+    HAL_FAILS(f.hal->memory->info(buffer, nullptr, &status), ENPU_HAL_INVALID_ARGUMENT);
+    auto info = with_header<enpu_hal_buffer_info>(ENPU_HAL_TYPE_BUFFER_DESC);
+    HAL_FAILS(f.hal->memory->info(buffer, &info, &status), ENPU_HAL_INVALID_ARGUMENT);
+}
+
+TEST_CASE("memory: freeing nothing is safe", "[memory]") {
+    Fixture f;
+    f.hal->memory->free(nullptr);
+    f.run({});
+}
+
+TEST_CASE("memory: the host pointer stays the same", "[memory][mapping]") {
+    Fixture f;
+    auto* buffer = f.make_buffer(4096);
+    char* first = f.host<char>(buffer);
+    for (int i = 0; i < 10; ++i) f.make_buffer(1u << 16);
+    CHECK(f.host<char>(buffer) == first);
+    first[0] = 1, first[4095] = 2;
+    auto* copy = f.make_buffer(4096);
+    f.run({f.copy(copy, 0, buffer, 0, 4096)});
+    CHECK(f.host<char>(copy)[4095] == 2);
+}
+
+TEST_CASE("memory: local buffers are mapped where the device says so", "[memory][mapping]") {
+    Fixture f;
+    auto* buffer = f.make_buffer(64, ENPU_HAL_MEMORY_LOCAL);
+    if (!(f.info.caps & ENPU_HAL_CAP_MAP_LOCAL)) {
+        CHECK(f.buffer_info(buffer).host == nullptr);
+        SKIP("unsupported: local memory has no host pointer");
+    }
+    std::memset(f.host<char>(buffer), 8, 64);
+    CHECK(f.download<uint8_t>(buffer, 64) == std::vector<uint8_t>(64, 8));
+}
+
+TEST_CASE("memory: hundreds of buffers keep their own bytes", "[memory][stress]") {
+    Fixture f;
+    std::vector<enpu_hal_buffer*> buffers;
+    for (uint32_t i = 0; i < 300; ++i) {
+        buffers.push_back(f.make_buffer(64 + i * 8));
+        std::memset(f.host<char>(buffers.back()), int(i % 251), 64 + i * 8);
+    }
+    for (uint32_t i = 0; i < 300; ++i)
+        REQUIRE(uint8_t(f.host<char>(buffers[i])[63 + i * 8]) == i % 251);
+}
+
+TEST_CASE("memory: a size that wraps is refused", "[memory][errors]") {
+    Fixture f;
+    auto& status = f.status;
+    auto desc = with_header<enpu_hal_buffer_desc>(ENPU_HAL_TYPE_BUFFER_DESC);
+    enpu_hal_buffer* buffer = nullptr;
+    for (uint32_t memory : {ENPU_HAL_MEMORY_LOCAL, ENPU_HAL_MEMORY_HOST}) {
+        desc.memory = memory;
+        desc.bytes = UINT64_MAX;
+        const uint32_t code = f.hal->memory->alloc(f.device, &desc, &buffer, &status);
+        INFO(status.message);
+        CHECK((code == ENPU_HAL_RESOURCE_EXHAUSTED || code == ENPU_HAL_INVALID_ARGUMENT));
+    }
+    CHECK(buffer == nullptr);
+}
+
+TEST_CASE("memory: usage tells total and free", "[memory]") {
+    Fixture f;
+    auto& status = f.status;
+    uint64_t free_bytes = 1, total = 0;
+    HAL_OK(f.hal->memory->usage(f.device, &free_bytes, &total, &status));
+    CHECK(free_bytes <= total);
+}
+
+TEST_CASE("memory: pages of the process at an odd address are wrapped", "[memory][userptr]") {
+    Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_USERPTR);
+    auto& status = f.status;
+    std::vector<uint8_t> mine = ramp(10'000);
+    const uint64_t step = f.info.buffer_alignment;
+    enpu_hal_buffer* wrapped = nullptr;
+    HAL_OK(f.hal->memory->wrap(f.device, mine.data() + 16, 5000, &wrapped, &status));
+    auto* local = f.make_buffer(5000, ENPU_HAL_MEMORY_LOCAL);
+    f.run({f.copy(local, 0, wrapped, step, 4000)});
+    const auto seen = f.download<uint8_t>(local, 4000);
+    CHECK(std::equal(seen.begin(), seen.end(), mine.begin() + 16 + ptrdiff_t(step)));
+    HAL_FAILS(f.submit({f.copy(local, 0, wrapped, 0, 1u << 20)}), ENPU_HAL_INVALID_ARGUMENT);
+    f.hal->memory->free(wrapped);
+}
+
+TEST_CASE("memory: nothing is no memory of the process", "[memory][userptr][errors]") {
+    Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_USERPTR);
+    auto& status = f.status;
+    char byte = 0;
+    enpu_hal_buffer* wrapped = nullptr;
+    HAL_FAILS(f.hal->memory->wrap(f.device, &byte, 0, &wrapped, &status),
+              ENPU_HAL_INVALID_ARGUMENT);
+    CHECK(wrapped == nullptr);
 }

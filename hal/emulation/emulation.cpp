@@ -70,8 +70,8 @@ class Emulation final : public Layer {
     uint32_t submit(enpu_hal_queue* queue, const enpu_hal_submission* submission,
                     uint64_t deadline_ns, enpu_hal_status* status) override {
         EmulatedQueue& to = *queue_of(queue);
-        // The device refuses what is malformed; here it must only be safe to look at.
-        if (uint32_t code = check_submission(submission, UINT32_MAX, UINT32_MAX, status))
+        if (uint32_t code =
+                check_submission(submission, to.info().max_commands, to.info().max_points, status))
             return code;
         try {
             if (!to.direct(*submission)) return to.submit(*submission, {}, deadline_ns, status);
@@ -199,7 +199,7 @@ uint32_t Emulation::graph_launch(enpu_hal_queue* queue, enpu_hal_graph* graph,
                                  const enpu_hal_submission* submission, uint64_t deadline_ns,
                                  enpu_hal_status* status) {
     EmulatedQueue& to = *queue_of(queue);
-    if (uint32_t code = check_submission(submission, 0, UINT32_MAX, status)) return code;
+    if (uint32_t code = check_submission(submission, 0, to.info().max_points, status)) return code;
     if (!graphs_ && to.direct(*submission))
         return pass(next.graph->launch(to.handle(), graph, submission, deadline_ns, status),
                     *submission);

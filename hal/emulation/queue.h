@@ -34,6 +34,7 @@ class EmulatedQueue {
     // The backend's queue, for what is passed on; only while nothing is held back.
     enpu_hal_queue* handle() const { return handle_; }
     enpu_hal_device* device() const { return device_; }
+    const enpu_hal_device_info& info() const { return info_; }
     // Whether a call can go straight to the device.
     bool direct(const enpu_hal_submission& submission);
 

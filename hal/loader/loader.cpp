@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "emulation.h"
+#include "layers.h"
 
 namespace enpu::hal {
 namespace {
@@ -123,11 +124,23 @@ const enpu_hal_plugin* with_layers(const enpu_hal_plugin& raw, const std::string
         if (!name.empty()) names.push_back(name);
     const auto wants = [&](const char* name) { return std::erase(names, name) != 0; };
     const enpu_hal_plugin* plugin = wants("raw") ? &raw : complete(raw);
+    const bool faults = wants("fault"), validates = wants("validate"), traces = wants("trace");
     if (!names.empty()) {
         reason = "ENPU_HAL_LAYERS: there is no layer '" + names[0] +
                  "'; there are raw, validate, trace and fault";
         return nullptr;
     }
+    const auto add = [&](std::unique_ptr<Layer> layer) {
+        if (!layer) return false;  // the reason is set
+        plugin = interpose(std::move(layer), *plugin, plugin->caps);
+        if (!plugin) reason = "ENPU_HAL_LAYERS: too many layers in this process";
+        return plugin != nullptr;
+    };
+    reason.clear();
+    const char* order = std::getenv("ENPU_HAL_FAULTS");
+    if (faults && !add(make_fault_layer(*plugin, order ? order : "", reason))) return nullptr;
+    if (validates && !add(make_validate_layer(*plugin))) return nullptr;
+    if (traces && !add(make_trace_layer(*plugin))) return nullptr;
     return plugin;
 }
 

@@ -7,7 +7,7 @@ import time
 from guestlib import paths
 from guestlib.paths import GuestError
 
-from . import results
+from . import cts, results
 from .guest import run_guest
 from .cuda import run_cuda
 from .host import run_device, run_host
@@ -56,6 +56,7 @@ def report(cases, options, seconds):
         for lane, command in LEFT_OUT.items():
             cases.append(Case(lane, lane, lane, f"lane {lane}", SKIPPED, 0, command))
     results.write(paths.results(), cases, seconds)
+    cts.write()
     for case in cases:
         if case.status == SKIPPED:
             print(f"skipped: {case.lane}/{case.suite}: {case.name}: {case.reason}")

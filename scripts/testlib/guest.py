@@ -10,7 +10,7 @@ from guestlib.paths import GuestError
 from guestlib.session import DEFAULT_DEVICE, SLOWER, Session, make_config
 from guestlib.stage import module_path, read_list, stage
 
-from . import kernel_checks, results
+from . import cts, kernel_checks, results
 from .results import FAILED, PASSED, SKIPPED, Case
 
 
@@ -91,6 +91,7 @@ def run_test(session, config, test):
     folder.mkdir(parents=True, exist_ok=True)
     report = paths.pathlib.Path(config.out) / f"{name}.xml"
     report.unlink(missing_ok=True)
+    report.with_name(f"{name}.cts.json").unlink(missing_ok=True)
     usable, problems, output, limit = True, [], "", test["timeout"] * SLOWER
     try:
         status, output = session.run(script_of(test), limit)
@@ -101,7 +102,7 @@ def run_test(session, config, test):
     seconds = time.monotonic() - started
     (folder / f"{name}.log").write_text(output + "\n--- kernel log ---\n" + session.log_text, encoding="utf-8")
     session.log_text = ""
-    own = read_cases(report, output, level, name)
+    own = cts.take(report.with_name(f"{name}.cts.json"), name, "guest", level) or read_cases(report, output, level, name)
     if not own and status in (0, 77):
         own = [Case("guest", level, name, name, SKIPPED if status else PASSED, seconds, output.strip()[-200:] if status else "")]
     elif status and not any(c.status == FAILED for c in own):

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 from guestlib import paths
 
-from . import results
+from . import cts, results
 from .results import FAILED, PASSED, SKIPPED, Case
 
 
@@ -19,6 +19,7 @@ def run_host(options):
         old.unlink()
     summary = paths.BUILD / "results" / "ctest.xml"
     summary.unlink(missing_ok=True)
+    cts.forget("host")
     command = ["ctest", "--test-dir", str(paths.BUILD), "--output-on-failure", "-j", str(os.cpu_count() or 1),
                "--output-junit", str(summary), "--no-tests=ignore"]
     if options.level:
@@ -32,7 +33,9 @@ def run_host(options):
     levels = entry_levels()
     cases = []
     for item in ET.parse(summary).getroot().iter("testcase"):
-        cases += entry_cases(item, folder, levels.get(item.get("name"), "model"))
+        name = item.get("name")
+        level = levels.get(name, "model")
+        cases += cts.cases(name, "host", level) or entry_cases(item, folder, level)
     return cases
 
 
