@@ -9,6 +9,7 @@ using namespace enpu::hal::cts;
 
 TEST_CASE("graph: replays all kinds of commands in order", "[graph]") {
     Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_FILL);
     NEEDS(f, ENPU_HAL_CAP_GRAPH);
     auto& status = f.status;
     auto* in = f.make_buffer(64);
@@ -36,6 +37,7 @@ TEST_CASE("graph: replays all kinds of commands in order", "[graph]") {
 
 TEST_CASE("graph: an update changes addresses, and only what is allowed", "[graph]") {
     Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_FILL);
     NEEDS(f, ENPU_HAL_CAP_GRAPH);
     auto& status = f.status;
     auto* a = f.make_buffer(64);
@@ -70,6 +72,7 @@ TEST_CASE("graph: an update changes addresses, and only what is allowed", "[grap
 
 TEST_CASE("graph: what is wrong is told with the command's place", "[graph][errors]") {
     Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_FILL);
     NEEDS(f, ENPU_HAL_CAP_GRAPH);
     auto& status = f.status;
     auto* a = f.make_buffer(64);

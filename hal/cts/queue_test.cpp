@@ -25,6 +25,7 @@ TEST_CASE("device: says what it is", "[device]") {
 TEST_CASE("queue: commands of one submission and submissions of one queue run in order",
           "[queue]") {
     Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_FILL);
     auto& status = f.status;
     enpu_hal_buffer* buffer = f.make_buffer(4096);
     for (uint64_t i = 1; i <= 200; ++i)
@@ -37,6 +38,7 @@ TEST_CASE("queue: commands of one submission and submissions of one queue run in
 
 TEST_CASE("queue: a submission without commands passes its waits on", "[queue][fence]") {
     Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_FILL);
     auto& status = f.status;
     enpu_hal_queue* other = f.make_queue();
     enpu_hal_fence* second = f.make_fence(0);
@@ -53,6 +55,7 @@ TEST_CASE("queue: a submission without commands passes its waits on", "[queue][f
 
 TEST_CASE("queue: queues are ordered by fences alone", "[queue][fence]") {
     Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_FILL);
     auto& status = f.status;
     enpu_hal_queue* other = f.make_queue();
     enpu_hal_fence* back = f.make_fence(0);
@@ -101,6 +104,7 @@ TEST_CASE("queue: an unknown engine or command is refused", "[queue][errors]") {
 
 TEST_CASE("queue: a long queue takes more work than it holds at once", "[queue]") {
     Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_FILL);
     auto& status = f.status;
     enpu_hal_buffer* buffer = f.make_buffer(8 * 3000);
     for (uint64_t i = 0; i < 3000; ++i) HAL_OK(f.submit({f.fill(buffer, 8 * i, 8, i, 8)}));
@@ -111,6 +115,7 @@ TEST_CASE("queue: a long queue takes more work than it holds at once", "[queue]"
 
 TEST_CASE("queue: host calls come in order", "[queue]") {
     Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_FILL);
     NEEDS(f, ENPU_HAL_CAP_HOST_CALL);
     enpu_hal_buffer* buffer = f.make_buffer(4);
     struct Seen {
@@ -133,6 +138,7 @@ TEST_CASE("queue: host calls come in order", "[queue]") {
 
 TEST_CASE("queue: timestamps grow and are on the device's clock", "[queue][profile]") {
     Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_FILL);
     NEEDS(f, ENPU_HAL_CAP_TIMESTAMP);
     enpu_hal_buffer* buffer = f.make_buffer(16);
     enpu_hal_command at[2] = {};
@@ -208,6 +214,7 @@ TEST_CASE("fence: all or any of several", "[fence]") {
 
 TEST_CASE("fence: many threads wait for points of one timeline", "[fence][threads]") {
     Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_FILL);
     auto& status = f.status;
     enpu_hal_buffer* buffer = f.make_buffer(8 * 64);
     const uint64_t* words = f.host<uint64_t>(buffer);
@@ -230,8 +237,9 @@ TEST_CASE("fence: many threads wait for points of one timeline", "[fence][thread
 
 TEST_CASE("queue: threads submit to queues of their own and to a shared one", "[queue][threads]") {
     Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_FILL);
     constexpr int kThreads = 4, kEach = 100;
-    enpu_hal_buffer* buffer = f.make_buffer(4 * kThreads * kEach);
+    enpu_hal_buffer* buffer = f.make_buffer(64 * kThreads * kEach);
     std::vector<enpu_hal_fence*> fences;
     std::vector<enpu_hal_queue*> queues;
     for (int t = 0; t < kThreads; ++t) {
@@ -245,7 +253,7 @@ TEST_CASE("queue: threads submit to queues of their own and to a shared one", "[
             auto submission = with_header<enpu_hal_submission>(ENPU_HAL_TYPE_SUBMISSION);
             for (int i = 0; i < kEach; ++i) {
                 const auto index = static_cast<uint64_t>(t * kEach + i);
-                const auto command = Fixture::fill(buffer, 4 * index, 4, index, 4);
+                const auto command = Fixture::fill(buffer, 64 * index, 4, index, 4);
                 const enpu_hal_point signal{fences[size_t(t)], uint64_t(i) + 1};
                 submission.commands = &command;
                 submission.command_count = 1;
@@ -259,11 +267,12 @@ TEST_CASE("queue: threads submit to queues of their own and to a shared one", "[
     for (auto& thread : threads) thread.join();
     CHECK(wrong == 0);
     const uint32_t* words = f.host<uint32_t>(buffer);
-    for (uint32_t i = 0; i < kThreads * kEach; ++i) REQUIRE(words[i] == i);
+    for (uint32_t i = 0; i < kThreads * kEach; ++i) REQUIRE(words[16 * i] == i);
 }
 
 TEST_CASE("queue: work may wait for a point that comes later", "[queue][fence]") {
     Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_FILL);
     NEEDS(f, ENPU_HAL_CAP_WAIT_EARLY);
     auto& status = f.status;
     enpu_hal_fence* gate = f.make_fence(0);
@@ -280,6 +289,7 @@ TEST_CASE("queue: work may wait for a point that comes later", "[queue][fence]")
 TEST_CASE("queue: one that is destroyed fails what it drops, and the device works on",
           "[queue][errors]") {
     Fixture f;
+    NEEDS(f, ENPU_HAL_CAP_FILL);
     NEEDS(f, ENPU_HAL_CAP_WAIT_EARLY);
     auto& status = f.status;
     enpu_hal_fence* gate = f.make_fence(0);

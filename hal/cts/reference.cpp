@@ -141,7 +141,12 @@ Placing place(const Dims& dims, Layout layout) {
 
 enpu_hal_operand operand_of(Fixture& f, const std::vector<uint8_t>& bytes, const Dims& dims,
                             const Placing& p, uint32_t dtype) {
-    auto operand = tensor(f.upload(bytes), dtype, dims, uint64_t(p.first) * dtype_bytes(dtype));
+    // The buffer begins with as many bytes as bring element 0 to the device's alignment.
+    const uint64_t first = uint64_t(p.first) * dtype_bytes(dtype), step = f.info.buffer_alignment;
+    const uint64_t lead = (step - first % step) % step;
+    std::vector<uint8_t> whole(lead, 0xee);
+    whole.insert(whole.end(), bytes.begin(), bytes.end());
+    auto operand = tensor(f.upload(whole), dtype, dims, first + lead);
     std::copy(p.strides.begin(), p.strides.end(), operand.tensor.strides);
     return operand;
 }

@@ -52,6 +52,7 @@ TEST_CASE("move: expands by stride 0", "[kernel][move][broadcast]") {
 TEST_CASE("move: slices with a step, and joins two tensors in a third", "[kernel][move]") {
     Fixture f;
     Runs runs(f);
+    if (f.info.buffer_alignment > 4) SKIP("unsupported: tensors begin at larger offsets only");
     const Array x = any({10}, ENPU_OP_I32, 1);
     auto odd = put(f, x, ENPU_OP_I32);
     odd.place.offset += 4;

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 
 from guestlib import paths
 
-from . import results
+from . import cts, results
 from .results import FAILED, PASSED, SKIPPED, Case
 
 # (suite, program, seconds), all of them Catch2 programs
@@ -44,7 +44,8 @@ def run_program(suite, program, seconds, folder):
         return [Case("cuda", "hal", suite, suite, FAILED, 0, f"{binary} was not built; run 'make test-cuda'")]
     report = folder / f"{suite}.xml"
     report.unlink(missing_ok=True)
-    environment = dict(os.environ, ENPU_DEVICE="cuda", ENPU_BENCH_OUT=str(folder / "bench.json"))
+    environment = dict(os.environ, ENPU_DEVICE="cuda", ENPU_BENCH_OUT=str(folder / "bench.json"), ENPU_CTS_NAME="cuda",
+                       ENPU_CTS_OUT=str(cts.FOLDER / "hal-cts-cuda.json"))
     started = time.monotonic()
     try:
         code = subprocess.run([str(binary), "--reporter", "console", "--reporter", f"JUnit::out={report}"], env=environment,
