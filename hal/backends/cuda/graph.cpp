@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Graphs: records captured from a stream into graphs of the driver.
+#include <algorithm>
 #include <exception>
 #include <memory>
 
@@ -27,6 +28,8 @@ enpu_hal_graph::~enpu_hal_graph() {
 }
 
 bool enpu_hal_graph::claim(const void* job) {
+    const auto fallible = [](const Segment& segment) { return segment.fallible; };
+    if (std::none_of(segments.begin(), segments.end(), fallible)) return true;
     const void* nobody = nullptr;
     return claimed_.load() == job || claimed_.compare_exchange_strong(nobody, job);
 }

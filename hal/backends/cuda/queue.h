@@ -24,7 +24,8 @@ struct enpu_hal_graph {
     ~enpu_hal_graph();
     // Makes what is stale again. In the context.
     uint32_t build(enpu_hal_status* status);
-    // A launch that may report an offence has the words to itself.
+    // A launch of a graph that may report an offence has the words to itself; others go on top of
+    // each other.
     bool claim(const void* job);
     void release(const void* job);
 

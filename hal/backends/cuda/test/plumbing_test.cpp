@@ -302,6 +302,30 @@ TEST_CASE("cuda: a graph takes an update in place, or is made anew") {
     f.hal->graph->destroy(graph);
 }
 
+TEST_CASE("cuda: launches of a graph follow each other without the host") {
+    Double driver;
+    Fixture f;
+    auto& status = f.status;
+    auto* a = f.make_buffer(64);
+    const enpu_hal_command fill = f.fill(a, 0, 64, 4, 1);
+    enpu_hal_graph* graph = nullptr;
+    HAL_OK(f.hal->graph->create(f.device, &fill, 1, &graph, &status));
+    driver.hang(1);
+    const uint64_t before = driver.calls("cuGraphLaunch");
+    for (int i = 0; i < 3; ++i) {
+        auto submission = with_header<enpu_hal_submission>(ENPU_HAL_TYPE_SUBMISSION);
+        const enpu_hal_point signal{f.fence, ++f.value};
+        submission.signals = &signal;
+        submission.signal_count = 1;
+        HAL_OK(f.hal->graph->launch(f.queue, graph, &submission, soon(), &status));
+    }
+    CHECK(driver.calls("cuGraphLaunch") == before + 3);
+    driver.hang(0);
+    HAL_OK(f.wait(f.fence, f.value));
+    CHECK(f.host<char>(a)[63] == 4);
+    f.hal->graph->destroy(graph);
+}
+
 TEST_CASE("cuda: fills of every pattern at every address") {
     Double driver;
     Fixture f;
