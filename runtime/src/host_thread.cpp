@@ -26,7 +26,7 @@ struct Notice {
 }  // namespace
 
 struct HostThread::State {
-    explicit State(rt_device_impl& owner) : device(&owner), hal(owner.hal) {}
+    explicit State(rt_device_impl& owner) : device(&owner), hal(owner.hal) { streams.reserve(32); }
 
     void loop();
     bool drain(rt_stream_impl& stream, std::vector<Point>& wanted, bool& progress);

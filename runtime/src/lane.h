@@ -86,7 +86,12 @@ class HeldOps {
             larger.push_back(std::move(ring_[i % ring_.size()]));
         last_ -= first_;
         first_ = 0;
-        while (larger.size() < 2 * ring_.size() + 16) larger.push_back(std::make_unique<HeldOp>());
+        while (larger.size() < 2 * ring_.size() + 16) {
+            larger.push_back(std::make_unique<HeldOp>());
+            // Which place gets which kind of work is chance: none may have to grow later.
+            larger.back()->records.resize(1);
+            larger.back()->waits.reserve(4);
+        }
         ring_ = std::move(larger);
     }
     std::vector<std::unique_ptr<HeldOp>> ring_;

@@ -33,6 +33,8 @@ rt_stream_impl::rt_stream_impl(rt_device_impl* owner, const rt_stream_options& o
       flags(options.flags),
       timeout_ns(options.timeout_ns ? options.timeout_ns : kDefaultTimeoutNs) {
     device->retain();
+    waits_.reserve(kMaxWaits);
+    held_.reserve(2 * kMaxWaits);
     main.copies = (flags & RT_STREAM_COPY_ENGINE) && device->info.copy_engines > 0;
 }
 
