@@ -12,6 +12,14 @@ foreach(_flow array-bounds stringop-overflow stringop-overread maybe-uninitializ
   add_compile_options(-Wno-error=${_flow})
 endforeach()
 
+option(ENPU_FUZZ "libFuzzer targets (tests/fuzz) with address and undefined-behaviour sanitizers and coverage; needs clang" OFF)
+if(ENPU_FUZZ)
+  set(ENPU_SANITIZE address,undefined CACHE STRING "" FORCE)
+  # clang warns of other things than the compiler that the project is written with.
+  add_compile_options(-fsanitize=fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping -Wno-error)
+  add_link_options(-fprofile-instr-generate)
+endif()
+
 set(ENPU_SANITIZE "" CACHE STRING "address,undefined or thread: build everything with these sanitizers")
 if(ENPU_SANITIZE)
   add_compile_options(-fsanitize=${ENPU_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
