@@ -12,19 +12,40 @@
 #include "enpu_bo.h"
 #include "enpu_ctx.h"
 #include "enpu_drv.h"
+#include "enpu_pm.h"
 #include "enpu_queue.h"
 #include "enpu_reset.h"
 #include "enpu_vm.h"
+
+/* Registers are about to be touched: the device is there and awake. */
+static int enpu_debugfs_enter(struct enpu_device *edev, int *idx)
+{
+	int ret = enpu_pm_get(edev);
+
+	if (ret)
+		return ret;
+	if (drm_dev_enter(&edev->drm, idx))
+		return 0;
+	enpu_pm_put(edev);
+	return -ENODEV;
+}
+
+static void enpu_debugfs_exit(struct enpu_device *edev, int idx)
+{
+	drm_dev_exit(idx);
+	enpu_pm_put(edev);
+}
 
 static int enpu_engines_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
 	struct enpu_device *edev = to_enpu_device(entry->dev);
 	u32 i;
-	int idx;
+	int idx, ret;
 
-	if (!drm_dev_enter(&edev->drm, &idx))
-		return -ENODEV;
+	ret = enpu_debugfs_enter(edev, &idx);
+	if (ret)
+		return ret;
 	for (i = 0; i < edev->num_engines; i++)
 		seq_printf(m, "%s: state %u queue %d packet +%#x progress %llu jobs %llu busy %llu ns\n",
 			   edev->engines[i].name,
@@ -38,7 +59,7 @@ static int enpu_engines_show(struct seq_file *m, void *unused)
 	seq_printf(m, "wedged %d, engine resets %d, device resets %d, live jobs %d\n",
 		   enpu_is_wedged(edev), atomic_read(&edev->stats.engine_resets),
 		   atomic_read(&edev->stats.device_resets), atomic_read(&edev->live_jobs));
-	drm_dev_exit(idx);
+	enpu_debugfs_exit(edev, idx);
 	return 0;
 }
 
@@ -47,10 +68,11 @@ static int enpu_queues_show(struct seq_file *m, void *unused)
 	struct drm_debugfs_entry *entry = m->private;
 	struct enpu_device *edev = to_enpu_device(entry->dev);
 	u32 i;
-	int idx;
+	int idx, ret;
 
-	if (!drm_dev_enter(&edev->drm, &idx))
-		return -ENODEV;
+	ret = enpu_debugfs_enter(edev, &idx);
+	if (ret)
+		return ret;
 	mutex_lock(&edev->hw_lock);
 	for (i = 0; i < edev->num_queues; i++) {
 		struct enpu_queue *queue = edev->queues[i];
@@ -66,7 +88,7 @@ static int enpu_queues_show(struct seq_file *m, void *unused)
 			   queue->done, queue->ctx->dead);
 	}
 	mutex_unlock(&edev->hw_lock);
-	drm_dev_exit(idx);
+	enpu_debugfs_exit(edev, idx);
 	return 0;
 }
 
@@ -121,6 +143,7 @@ static ssize_t enpu_force_reset_write(struct file *file, const char __user *ubuf
 {
 	struct enpu_device *edev = file->private_data;
 	char text[16];
+	int idx, ret;
 	ssize_t len;
 	u32 engine;
 
@@ -132,8 +155,12 @@ static ssize_t enpu_force_reset_write(struct file *file, const char __user *ubuf
 		engine = ENPU_RESET_DEVICE;
 	else if (kstrtou32(strim(text), 0, &engine) || engine >= edev->num_engines)
 		return -EINVAL;
+	ret = enpu_debugfs_enter(edev, &idx);
+	if (ret)
+		return ret;
 	enpu_reset_request(edev, engine);
 	flush_work(&edev->reset_work);
+	enpu_debugfs_exit(edev, idx);
 	return count;
 }
 

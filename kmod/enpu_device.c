@@ -4,7 +4,6 @@
  */
 #include <linux/bitfield.h>
 #include <linux/dma-mapping.h>
-#include <linux/dmapool.h>
 #include <linux/iopoll.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
@@ -219,11 +218,6 @@ static void enpu_destroy_wq(struct drm_device *drm, void *wq)
 	destroy_workqueue(wq);
 }
 
-static void enpu_destroy_pool(struct drm_device *drm, void *pool)
-{
-	dma_pool_destroy(pool);
-}
-
 static int enpu_software_init(struct enpu_device *edev)
 {
 	struct drm_device *drm = &edev->drm;
@@ -271,7 +265,6 @@ static int enpu_first_reset(struct enpu_device *edev)
 /* Everything up to a running, idle device without interrupts. */
 int enpu_device_init(struct enpu_device *edev)
 {
-	struct device *dev = &edev->pdev->dev;
 	int ret;
 
 	ret = enpu_software_init(edev);
@@ -294,12 +287,5 @@ int enpu_device_init(struct enpu_device *edev)
 	if (ret)
 		return ret;
 
-	/* Not devm: files that are still open after an unplug give their page tables back later. */
-	edev->pt_pool = dma_pool_create("enpu-page-table", dev, ENPU_PAGE_SIZE, ENPU_PAGE_SIZE, 0);
-	if (!edev->pt_pool)
-		return -ENOMEM;
-	ret = drmm_add_action_or_reset(&edev->drm, enpu_destroy_pool, edev->pt_pool);
-	if (ret)
-		return ret;
 	return enpu_engines_init(edev);
 }

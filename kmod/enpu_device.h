@@ -43,6 +43,7 @@ struct enpu_vm;
  * @sched: its scheduler
  * @lock: protects @queues, and of each of them the jobs, tail and states; taken in hard interrupts
  * @queues: hardware queues on this engine
+ * @parked: the device sleeps: no doorbells; under @lock
  * @watch: what the last tick saw; only the recovery worker looks
  */
 struct enpu_engine {
@@ -53,6 +54,7 @@ struct enpu_engine {
 	struct drm_gpu_scheduler sched;
 	spinlock_t lock; /* see above */
 	struct list_head queues;
+	bool parked;
 	struct {
 		u32 queue;
 		u64 fence;
@@ -98,7 +100,6 @@ struct enpu_engine {
  * @irq_enabled: vectors that are let through
  * @notifier: uevents of recovery
  * @coredump: dump in the making
- * @pt_pool: page tables
  * @live_jobs: jobs not freed yet
  * @jobs_wait: woken when @live_jobs drops
  * @stats: counters for sysfs and debugfs
@@ -143,7 +144,6 @@ struct enpu_device {
 	struct enpu_notifier notifier;
 	struct enpu_coredump coredump;
 
-	struct dma_pool *pt_pool;
 	atomic_t live_jobs;
 	wait_queue_head_t jobs_wait;
 

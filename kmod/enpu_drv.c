@@ -13,6 +13,7 @@
 #include "enpu_bo.h"
 #include "enpu_ctx.h"
 #include "enpu_drv.h"
+#include "enpu_pm.h"
 #include "enpu_reset.h"
 #include "enpu_vm.h"
 
@@ -66,27 +67,38 @@ static const struct drm_ioctl_desc enpu_ioctls[] = {
 };
 
 /*
- * What a wedged device answers to the ioctls of this driver; those of the DRM core still free and
- * wait.
+ * Our ioctls keep the device awake, and are refused while it is wedged. Those of the DRM core free
+ * and wait, which needs no device.
  */
-static bool enpu_ioctl_refused(struct file *filp, unsigned int cmd)
+static long enpu_call(struct file *filp, unsigned int cmd, unsigned long arg,
+		      long (*call)(struct file *filp, unsigned int cmd, unsigned long arg))
 {
 	struct drm_file *file = filp->private_data;
+	struct enpu_device *edev = to_enpu_device(file->minor->dev);
 	unsigned int nr = _IOC_NR(cmd);
+	long ret;
 
-	return nr >= DRM_COMMAND_BASE && nr < DRM_COMMAND_END &&
-	       enpu_is_wedged(to_enpu_device(file->minor->dev));
+	if (nr < DRM_COMMAND_BASE || nr >= DRM_COMMAND_END)
+		return call(filp, cmd, arg);
+	if (drm_dev_is_unplugged(&edev->drm))
+		return -ENODEV;
+	ret = enpu_pm_get(edev);
+	if (ret)
+		return ret;
+	ret = enpu_is_wedged(edev) ? -EIO : call(filp, cmd, arg);
+	enpu_pm_put(edev);
+	return ret;
 }
 
 static long enpu_unlocked_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
-	return enpu_ioctl_refused(filp, cmd) ? -EIO : drm_ioctl(filp, cmd, arg);
+	return enpu_call(filp, cmd, arg, drm_ioctl);
 }
 
 #ifdef CONFIG_COMPAT
 static long enpu_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
-	return enpu_ioctl_refused(filp, cmd) ? -EIO : drm_compat_ioctl(filp, cmd, arg);
+	return enpu_call(filp, cmd, arg, drm_compat_ioctl);
 }
 #endif
 
@@ -189,6 +201,7 @@ static int enpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return ret;
 	}
 	enpu_debugfs_init(edev);
+	enpu_pm_start(edev);
 	drm_info(&edev->drm, "%u compute and %u copy engines, %llu MiB local memory\n",
 		 edev->num_compute, edev->num_engines - edev->num_compute, edev->local_bytes >> 20);
 	return 0;
@@ -200,6 +213,7 @@ static void enpu_remove(struct pci_dev *pdev)
 
 	/* First: whoever is in an ioctl leaves, mappings go, and nobody comes in. */
 	drm_dev_unplug(drm);
+	enpu_pm_stop(to_enpu_device(drm));
 	enpu_stop(to_enpu_device(drm));
 }
 
@@ -221,7 +235,7 @@ static struct pci_driver enpu_pci_driver = {
 	.probe = enpu_probe,
 	.remove = enpu_remove,
 	.shutdown = enpu_shutdown,
-	.driver.pm = pm_sleep_ptr(&enpu_pm),
+	.driver.pm = pm_ptr(&enpu_pm),
 	.dev_groups = enpu_sysfs_groups,
 	.err_handler = &enpu_pci_error_handlers,
 };

@@ -38,7 +38,6 @@ void enpu_debugfs_init(struct enpu_device *edev);
 void enpu_fault_debugfs_init(struct enpu_device *edev);
 extern const struct file_operations enpu_registers_fops;
 extern const struct attribute_group *enpu_sysfs_groups[];
-extern const struct dev_pm_ops enpu_pm;
 extern const struct pci_error_handlers enpu_pci_error_handlers;
 
 #endif

@@ -10,6 +10,7 @@
 #include "enpu_ctx.h"
 #include "enpu_device.h"
 #include "enpu_job.h"
+#include "enpu_pm.h"
 #include "enpu_queue.h"
 #include "enpu_tdr.h"
 #include "enpu_trace.h"
@@ -48,6 +49,8 @@ struct enpu_job *enpu_job_create(struct enpu_ctx *ctx, struct enpu_engine *engin
 	job->engine = engine;
 	INIT_LIST_HEAD(&job->queue_link);
 	INIT_LIST_HEAD(&job->ctx_link);
+	/* The ioctl has one. */
+	enpu_pm_get_awake(ctx->edev);
 	atomic_inc(&ctx->edev->live_jobs);
 	return job;
 }
@@ -62,6 +65,7 @@ void enpu_job_free(struct enpu_job *job)
 		kfree(job->hw);
 	enpu_ctx_put(job->ctx);
 	kfree(job);
+	enpu_pm_put(edev);
 	/* Last: whoever waits for it may unload what was used above. */
 	if (atomic_dec_and_test(&edev->live_jobs))
 		wake_up(&edev->jobs_wait);

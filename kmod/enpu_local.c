@@ -12,6 +12,7 @@
 #include "enpu_bo.h"
 #include "enpu_device.h"
 #include "enpu_local.h"
+#include "enpu_pm.h"
 
 static void enpu_local_fini(struct drm_device *drm, void *data)
 {
@@ -94,16 +95,38 @@ static vm_fault_t enpu_local_fault(struct vm_fault *vmf)
 	return ret;
 }
 
+/* A process that can reach local memory keeps the device awake. Another mapping is there. */
+static void enpu_local_vm_open(struct vm_area_struct *vma)
+{
+	struct drm_gem_object *obj = vma->vm_private_data;
+
+	enpu_pm_get_awake(to_enpu_device(obj->dev));
+	drm_gem_vm_open(vma);
+}
+
+static void enpu_local_vm_close(struct vm_area_struct *vma)
+{
+	struct drm_gem_object *obj = vma->vm_private_data;
+
+	enpu_pm_put(to_enpu_device(obj->dev));
+	drm_gem_vm_close(vma);
+}
+
 static const struct vm_operations_struct enpu_local_vm_ops = {
 	.fault = enpu_local_fault,
-	.open = drm_gem_vm_open,
-	.close = drm_gem_vm_close,
+	.open = enpu_local_vm_open,
+	.close = enpu_local_vm_close,
 };
 
 static int enpu_local_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 {
+	int ret;
+
 	if (!(vma->vm_flags & VM_SHARED))
 		return -EINVAL;
+	ret = enpu_pm_get(to_enpu_device(obj->dev));
+	if (ret)
+		return ret;
 	vma->vm_pgoff -= drm_vma_node_start(&obj->vma_node);
 	vm_flags_set(vma, VM_PFNMAP | VM_IO | VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_page_prot = pgprot_writecombine(vm_get_page_prot(vma->vm_flags));

@@ -3,7 +3,7 @@
  * Page tables: four levels, leaves of 4 KiB and 2 MiB. The caller serialises the calls for one root
  * and invalidates the TLB.
  */
-#include <linux/dmapool.h>
+#include <linux/dma-mapping.h>
 #include <linux/slab.h>
 
 #include "enpu_device.h"
@@ -17,7 +17,8 @@ static struct enpu_pt *enpu_pt_create(struct enpu_device *edev, unsigned int lev
 	pt = kzalloc(struct_size(pt, children, level ? ENPU_PT_ENTRIES : 0), GFP_KERNEL_ACCOUNT);
 	if (!pt)
 		return NULL;
-	pt->entries = dma_pool_zalloc(edev->pt_pool, GFP_KERNEL, &pt->bus);
+	/* No DMA pool: that must go with the device, and a file can stay open after it. */
+	pt->entries = dma_alloc_coherent(edev->drm.dev, ENPU_PAGE_SIZE, &pt->bus, GFP_KERNEL);
 	if (!pt->entries) {
 		kfree(pt);
 		return NULL;
@@ -33,7 +34,7 @@ struct enpu_pt *enpu_pt_create_root(struct enpu_device *edev)
 
 static void enpu_pt_free(struct enpu_device *edev, struct enpu_pt *pt)
 {
-	dma_pool_free(edev->pt_pool, pt->entries, pt->bus);
+	dma_free_coherent(edev->drm.dev, ENPU_PAGE_SIZE, pt->entries, pt->bus);
 	kfree(pt);
 }
 

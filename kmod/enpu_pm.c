@@ -1,20 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * System sleep and resets of the function by the bus: the queues are brought to rest, and go on
- * where they were.
+ * Sleep, of the system or of an idle device alone, and resets of the function by the bus: the
+ * queues are brought to rest, and go on where they were.
+ *
+ * The device is awake while an ioctl of ours runs, while a job is not freed, and while local memory
+ * is mapped by a process or another device. Closing a file needs no awake device: a queue or an
+ * address space that ends meanwhile is not told to the device again.
  */
 #include <linux/pci.h>
 #include <linux/pm.h>
+#include <linux/pm_runtime.h>
 #include <drm/drm_drv.h>
 
 #include "enpu_drv.h"
+#include "enpu_pm.h"
 #include "enpu_reset.h"
+
+/* An idle device goes to sleep after this; the usual delay between two inferences is shorter. */
+#define ENPU_AUTOSUSPEND_MS	2000
+
+/* From now on no doorbell is rung; what is written to the rings waits. */
+static void enpu_park_engines(struct enpu_device *edev)
+{
+	u32 i;
+
+	for (i = 0; i < edev->num_engines; i++) {
+		spin_lock_irq(&edev->engines[i].lock);
+		edev->engines[i].parked = true;
+		spin_unlock_irq(&edev->engines[i].lock);
+	}
+}
 
 static void enpu_quiesce(struct enpu_device *edev)
 {
 	guard(mutex)(&edev->hw_lock);
 	if (!edev->running)
 		return;
+	enpu_park_engines(edev);
 	enpu_device_stop_locked(edev);
 	enpu_hw_disable(edev);
 	edev->running = false;
@@ -47,7 +69,66 @@ static int enpu_resume(struct device *dev)
 	return 0;
 }
 
-DEFINE_SIMPLE_DEV_PM_OPS(enpu_pm, enpu_suspend, enpu_resume);
+/* Nobody needs the device: there is no job. */
+static int enpu_runtime_suspend(struct device *dev)
+{
+	enpu_quiesce(to_enpu_device((struct drm_device *)dev_get_drvdata(dev)));
+	return 0;
+}
+
+/* A device that does not come back is wedged, which every ioctl tells; power management goes on. */
+static int enpu_runtime_resume(struct device *dev)
+{
+	enpu_unquiesce(to_enpu_device((struct drm_device *)dev_get_drvdata(dev)));
+	return 0;
+}
+
+const struct dev_pm_ops enpu_pm = {
+	SYSTEM_SLEEP_PM_OPS(enpu_suspend, enpu_resume)
+	RUNTIME_PM_OPS(enpu_runtime_suspend, enpu_runtime_resume, NULL)
+};
+
+/* The PCI core has given the driver an awake device with a reference. */
+void enpu_pm_start(struct enpu_device *edev)
+{
+	struct device *dev = edev->drm.dev;
+
+	pm_runtime_set_autosuspend_delay(dev, ENPU_AUTOSUSPEND_MS);
+	pm_runtime_use_autosuspend(dev);
+	pm_runtime_allow(dev);
+	enpu_pm_put(edev);
+}
+
+/* Undoes enpu_pm_start(). The PCI core has woken the device. */
+void enpu_pm_stop(struct enpu_device *edev)
+{
+	struct device *dev = edev->drm.dev;
+
+	pm_runtime_get_noresume(dev);
+	pm_runtime_forbid(dev);
+	pm_runtime_dont_use_autosuspend(dev);
+}
+
+/* Wakes the device and keeps it awake. Sleeps; takes hw_lock. 0 or the errno of an ioctl. */
+int enpu_pm_get(struct enpu_device *edev)
+{
+	if (pm_runtime_resume_and_get(edev->drm.dev) >= 0)
+		return 0;
+	return drm_dev_is_unplugged(&edev->drm) ? -ENODEV : -EIO;
+}
+
+/* One more reference, where the caller has one. Any context. */
+void enpu_pm_get_awake(struct enpu_device *edev)
+{
+	pm_runtime_get_noresume(edev->drm.dev);
+}
+
+/* Any context. */
+void enpu_pm_put(struct enpu_device *edev)
+{
+	pm_runtime_mark_last_busy(edev->drm.dev);
+	pm_runtime_put_autosuspend(edev->drm.dev);
+}
 
 static void enpu_reset_prepare(struct pci_dev *pdev)
 {

@@ -11,6 +11,7 @@
 #include "enpu_bo.h"
 #include "enpu_compat.h"
 #include "enpu_device.h"
+#include "enpu_pm.h"
 
 #if ENPU_HAVE_DMA_BUF_NS_TOKEN
 MODULE_IMPORT_NS(DMA_BUF);
@@ -35,9 +36,14 @@ static struct sg_table *enpu_local_map_dma_buf(struct dma_buf_attachment *attach
 	/* One scatterlist entry. */
 	if (obj->size > UINT_MAX)
 		return ERR_PTR(-EOPNOTSUPP);
+	/* Whoever has the addresses may use them at any time. */
+	ret = enpu_pm_get(edev);
+	if (ret)
+		return ERR_PTR(ret);
+	ret = -ENOMEM;
 	sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
 	if (!sgt)
-		return ERR_PTR(-ENOMEM);
+		goto put_pm;
 	ret = sg_alloc_table(sgt, 1, GFP_KERNEL);
 	if (ret)
 		goto free_table;
@@ -56,16 +62,21 @@ free_sg:
 	sg_free_table(sgt);
 free_table:
 	kfree(sgt);
+put_pm:
+	enpu_pm_put(edev);
 	return ERR_PTR(ret);
 }
 
 static void enpu_local_unmap_dma_buf(struct dma_buf_attachment *attach, struct sg_table *sgt,
 				     enum dma_data_direction dir)
 {
+	struct drm_gem_object *obj = attach->dmabuf->priv;
+
 	dma_unmap_resource(attach->dev, sg_dma_address(sgt->sgl), sg_dma_len(sgt->sgl), dir,
 			   DMA_ATTR_SKIP_CPU_SYNC);
 	sg_free_table(sgt);
 	kfree(sgt);
+	enpu_pm_put(to_enpu_device(obj->dev));
 }
 
 static const struct dma_buf_ops enpu_local_dma_buf_ops = {

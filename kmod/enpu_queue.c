@@ -245,7 +245,7 @@ void enpu_queue_push(struct enpu_queue *queue, struct enpu_job *job)
 	/* Either we see that the device has stopped polling, or it sees the new tail. */
 	mb();
 	/* A queue that is stopped looks at the ring when it is started again. */
-	if (!READ_ONCE(queue->header->no_doorbell))
+	if (!queue->engine->parked && !READ_ONCE(queue->header->no_doorbell))
 		writel(1, queue->edev->doorbells + queue->id * ENPU_DOORBELL_STRIDE);
 }
 

@@ -111,6 +111,18 @@ static int enpu_device_reset_try(struct enpu_device *edev)
 	return ret;
 }
 
+/* Doorbells are rung again. A queue that is not started yet ignores them. */
+static void enpu_unpark_engines(struct enpu_device *edev)
+{
+	u32 i;
+
+	for (i = 0; i < edev->num_engines; i++) {
+		spin_lock_irq(&edev->engines[i].lock);
+		edev->engines[i].parked = false;
+		spin_unlock_irq(&edev->engines[i].lock);
+	}
+}
+
 /* Resets a stopped device, tells it again what it has forgotten, and lets the queues go on. */
 int enpu_device_restart_locked(struct enpu_device *edev)
 {
@@ -127,6 +139,7 @@ int enpu_device_restart_locked(struct enpu_device *edev)
 		if (edev->vms[i])
 			enpu_vm_program(edev->vms[i]);
 	enpu_hw_enable(edev);
+	enpu_unpark_engines(edev);
 	for (i = 0; i < edev->num_queues; i++) {
 		struct enpu_queue *queue = edev->queues[i];
 

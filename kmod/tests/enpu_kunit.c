@@ -6,7 +6,6 @@
 #include <kunit/device.h>
 #include <kunit/test.h>
 #include <linux/dma-mapping.h>
-#include <linux/dmapool.h>
 
 #include "../enpu_device.h"
 #include "../enpu_error.h"
@@ -82,7 +81,7 @@ static void enpu_test_leaf(struct kunit *test)
 			0x123456789000 | ENPU_PTE_READ | ENPU_PTE_VALID);
 }
 
-/* A device with nothing but a pool of page tables. */
+/* A device with nothing but memory for page tables. */
 static struct enpu_device *enpu_test_device(struct kunit *test)
 {
 	struct enpu_device *edev = kunit_kzalloc(test, sizeof(*edev), GFP_KERNEL);
@@ -91,8 +90,7 @@ static struct enpu_device *enpu_test_device(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, edev);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, dev);
 	KUNIT_ASSERT_EQ(test, dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(52)), 0);
-	edev->pt_pool = dmam_pool_create("enpu-kunit", dev, 4096, 4096, 0);
-	KUNIT_ASSERT_NOT_NULL(test, edev->pt_pool);
+	edev->drm.dev = dev;
 	return edev;
 }
 
