@@ -9,6 +9,7 @@
 
 #include "enpu_bo.h"
 #include "enpu_drv.h"
+#include "enpu_inject.h"
 #include "enpu_local.h"
 #include "enpu_vm.h"
 
@@ -17,11 +18,27 @@
 /* The shmem helper keeps an array of pages, of at most INT_MAX bytes. */
 #define ENPU_HOST_MAX_BYTES	BIT_ULL(39)
 
+/* The BO is complete: from now on it is freed by its last reference. */
+void enpu_bo_count(struct enpu_bo *bo)
+{
+	if (bo->counted)
+		return;
+	bo->counted = true;
+	atomic_inc(&to_enpu_device(enpu_bo_gem(bo)->dev)->live.bos);
+}
+
+void enpu_bo_uncount(struct enpu_bo *bo)
+{
+	if (bo->counted)
+		atomic_dec(&to_enpu_device(enpu_bo_gem(bo)->dev)->live.bos);
+}
+
 static void enpu_bo_free(struct drm_gem_object *obj)
 {
 	struct enpu_bo *bo = to_enpu_bo(obj);
 	struct drm_gem_object *vm_obj = bo->vm_obj;
 
+	enpu_bo_uncount(bo);
 	/* The reservation of a private BO lives in vm_obj. */
 	drm_gem_shmem_free(&bo->shmem);
 	if (vm_obj)
@@ -46,8 +63,10 @@ static const struct drm_gem_object_funcs enpu_shmem_funcs = {
 /* Called by the shmem helper, for imports too. */
 struct drm_gem_object *enpu_gem_create_object(struct drm_device *drm, size_t size)
 {
-	struct enpu_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL);
+	struct enpu_bo *bo;
 
+	bo = enpu_inject_fail(to_enpu_device(drm)) ? NULL :
+						     kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
 	if (!bo)
 		return ERR_PTR(-ENOMEM);
 	bo->kind = ENPU_BO_IMPORTED;
@@ -67,6 +86,7 @@ static struct enpu_bo *enpu_host_create(struct enpu_device *edev, u64 size)
 		return ERR_CAST(shmem);
 	bo = to_enpu_bo(&shmem->base);
 	bo->kind = ENPU_BO_HOST;
+	enpu_bo_count(bo);
 	return bo;
 }
 
@@ -100,6 +120,7 @@ void enpu_bo_release(struct enpu_bo *bo)
 {
 	struct drm_gem_object *vm_obj = bo->vm_obj;
 
+	enpu_bo_uncount(bo);
 	drm_gem_object_release(enpu_bo_gem(bo));
 	if (vm_obj)
 		drm_gem_object_put(vm_obj);
@@ -113,9 +134,13 @@ static atomic64_t *enpu_bo_account(struct drm_gem_object *obj, struct drm_file *
 	return to_enpu_bo(obj)->kind == ENPU_BO_LOCAL ? &vm->local_bytes : &vm->host_bytes;
 }
 
-/* A handle was made. */
+/* A handle is made, if the file has room for one more. */
 int enpu_bo_account_open(struct drm_gem_object *obj, struct drm_file *file)
 {
+	struct enpu_vm *vm = to_enpu_file(file)->vm;
+
+	if (!atomic_add_unless(&vm->handles, 1, ENPU_MAX_BOS))
+		return -ENOSPC;
 	atomic64_add(obj->size, enpu_bo_account(obj, file));
 	return 0;
 }
@@ -123,6 +148,7 @@ int enpu_bo_account_open(struct drm_gem_object *obj, struct drm_file *file)
 void enpu_bo_account_close(struct drm_gem_object *obj, struct drm_file *file)
 {
 	atomic64_sub(obj->size, enpu_bo_account(obj, file));
+	atomic_dec(&to_enpu_file(file)->vm->handles);
 }
 
 /* A private BO uses the reservation of the VM; nobody else can see the BO yet. */
@@ -157,7 +183,8 @@ int enpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *fi
 		enpu_bo_make_private(bo, to_enpu_file(file)->vm);
 
 	args->size = enpu_bo_gem(bo)->size;
-	ret = drm_gem_handle_create(file, enpu_bo_gem(bo), &args->handle);
+	ret = enpu_inject_fail(edev) ? -ENOMEM :
+	      drm_gem_handle_create(file, enpu_bo_gem(bo), &args->handle);
 	enpu_bo_put(bo);
 	return ret;
 }
@@ -188,7 +215,8 @@ int enpu_bo_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file
 	args->flags = enpu_bo_flags(bo);
 	args->size = enpu_bo_gem(bo)->size;
 	if (bo->kind == ENPU_BO_HOST || bo->kind == ENPU_BO_LOCAL) {
-		ret = drm_gem_create_mmap_offset(enpu_bo_gem(bo));
+		ret = enpu_inject_fail(to_enpu_device(drm)) ? -ENOMEM :
+		      drm_gem_create_mmap_offset(enpu_bo_gem(bo));
 		if (!ret)
 			args->mmap_offset = drm_vma_node_offset_addr(&enpu_bo_gem(bo)->vma_node);
 	}

@@ -25,6 +25,7 @@ enum enpu_bo_kind {
  * @shmem: base; beyond its GEM object only used by HOST and IMPORTED
  * @kind: where the memory is
  * @vm_obj: for a private BO: the object whose reservation it shares
+ * @counted: in the number of live BOs
  * @node: LOCAL: its block
  * @sgt: USERPTR: DMA addresses
  * @pages: USERPTR: pinned pages
@@ -35,6 +36,7 @@ struct enpu_bo {
 	struct drm_gem_shmem_object shmem;
 	enum enpu_bo_kind kind;
 	struct drm_gem_object *vm_obj;
+	bool counted;
 	struct drm_mm_node node;
 	struct sg_table sgt;
 	struct page **pages;
@@ -66,6 +68,8 @@ void enpu_bo_put(struct enpu_bo *bo);
 struct sg_table *enpu_bo_sgt(struct enpu_bo *bo);
 int enpu_bo_account_open(struct drm_gem_object *obj, struct drm_file *file);
 void enpu_bo_account_close(struct drm_gem_object *obj, struct drm_file *file);
+void enpu_bo_count(struct enpu_bo *bo);
+void enpu_bo_uncount(struct enpu_bo *bo);
 void enpu_bo_release(struct enpu_bo *bo);
 
 int enpu_bo_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

@@ -7,6 +7,7 @@
 
 #include "enpu_ctx.h"
 #include "enpu_drv.h"
+#include "enpu_inject.h"
 #include "enpu_job.h"
 #include "enpu_queue.h"
 #include "enpu_vm.h"
@@ -15,6 +16,7 @@ static void enpu_ctx_free(struct kref *ref)
 {
 	struct enpu_ctx *ctx = container_of(ref, struct enpu_ctx, ref);
 
+	atomic_dec(&ctx->edev->live.contexts);
 	enpu_vm_put(ctx->vm);
 	mutex_destroy(&ctx->submit_lock);
 	kfree(ctx);
@@ -104,7 +106,8 @@ int enpu_ctx_prepare_engine(struct enpu_ctx *ctx, u32 index)
 	queue = enpu_queue_create(ctx, engine);
 	if (IS_ERR(queue))
 		return PTR_ERR(queue);
-	ret = drm_sched_entity_init(&slot->entity, enpu_sched_priority(ctx->priority), &sched, 1,
+	ret = enpu_inject_fail(ctx->edev) ? -ENOMEM :
+	      drm_sched_entity_init(&slot->entity, enpu_sched_priority(ctx->priority), &sched, 1,
 				    NULL);
 	if (ret) {
 		enpu_queue_destroy(queue);
@@ -159,9 +162,12 @@ static struct enpu_ctx *enpu_ctx_alloc(struct enpu_vm *vm, const struct drm_enpu
 	struct enpu_device *edev = vm->edev;
 	struct enpu_ctx *ctx;
 
+	if (enpu_inject_fail(edev))
+		return NULL;
 	ctx = kzalloc(struct_size(ctx, engines, edev->num_engines), GFP_KERNEL_ACCOUNT);
 	if (!ctx)
 		return NULL;
+	atomic_inc(&edev->live.contexts);
 	kref_init(&ctx->ref);
 	ctx->edev = edev;
 	ctx->vm = enpu_vm_get(vm);
@@ -195,7 +201,8 @@ int enpu_ctx_create_ioctl(struct drm_device *drm, void *data, struct drm_file *f
 		return -ENOMEM;
 	/* Published last; another thread may guess the id and destroy the context at once. */
 	kref_get(&ctx->ref);
-	ret = xa_alloc(&efile->contexts, &ctx->id, ctx, XA_LIMIT(1, ENPU_MAX_CONTEXTS),
+	ret = enpu_inject_fail(ctx->edev) ? -ENOMEM :
+	      xa_alloc(&efile->contexts, &ctx->id, ctx, XA_LIMIT(1, ENPU_MAX_CONTEXTS),
 		       GFP_KERNEL_ACCOUNT);
 	if (ret)
 		enpu_ctx_put(ctx);

@@ -12,6 +12,8 @@
 #include "enpu_bo.h"
 #include "enpu_ctx.h"
 #include "enpu_drv.h"
+#include "enpu_inject.h"
+#include "enpu_job.h"
 #include "enpu_pm.h"
 #include "enpu_queue.h"
 #include "enpu_reset.h"
@@ -131,10 +133,29 @@ static int enpu_vms_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
+/* All 0 when no file is open and nothing is shared, but for fences that others hold. */
+static int enpu_live_show(struct seq_file *m, void *unused)
+{
+	struct drm_debugfs_entry *entry = m->private;
+	struct enpu_device *edev = to_enpu_device(entry->dev);
+	struct enpu_live *live = &edev->live;
+
+	seq_printf(m, "files %d\nvms %d\ncontexts %d\nqueues %d\nbos %d\nmappings %d\ntables %d\n",
+		   atomic_read(&live->files), atomic_read(&live->vms),
+		   atomic_read(&live->contexts), atomic_read(&live->queues),
+		   atomic_read(&live->bos), atomic_read(&live->mappings),
+		   atomic_read(&live->tables));
+	seq_printf(m, "pinned_pages %ld\njobs %d\nfences %d\nlocal_bytes %llu\n",
+		   atomic_long_read(&live->pinned_pages), atomic_read(&edev->live_jobs),
+		   enpu_live_fences(), edev->local_bytes - READ_ONCE(edev->local_free));
+	return 0;
+}
+
 static const struct drm_debugfs_info enpu_debugfs_files[] = {
 	{ "engines", enpu_engines_show, 0, NULL },
 	{ "queues", enpu_queues_show, 0, NULL },
 	{ "vms", enpu_vms_show, 0, NULL },
+	{ "live", enpu_live_show, 0, NULL },
 };
 
 /* "device" or the index of an engine. */
@@ -178,4 +199,6 @@ void enpu_debugfs_init(struct enpu_device *edev)
 	debugfs_create_file("registers", 0600, edev->drm.accel->debugfs_root, edev,
 			    &enpu_registers_fops);
 	enpu_fault_debugfs_init(edev);
+	debugfs_create_file("fail_nth", 0600, edev->drm.accel->debugfs_root, edev,
+			    &enpu_fail_nth_fops);
 }

@@ -11,6 +11,7 @@
 #include "enpu_compat.h"
 #include "enpu_device.h"
 #include "enpu_error.h"
+#include "enpu_inject.h"
 #include "enpu_job.h"
 #include "enpu_local.h"
 #include "enpu_reset.h"
@@ -234,9 +235,6 @@ static int enpu_software_init(struct enpu_device *edev)
 	INIT_WORK(&edev->error_work, enpu_error_work);
 	INIT_WORK(&edev->reset_work, enpu_reset_work);
 	enpu_notifier_init(edev);
-	ret = enpu_coredump_init(edev);
-	if (ret)
-		return ret;
 
 	edev->recovery_wq = alloc_ordered_workqueue("enpu-recovery", WQ_MEM_RECLAIM);
 	if (!edev->recovery_wq)
@@ -248,7 +246,10 @@ static int enpu_software_init(struct enpu_device *edev)
 static int enpu_first_reset(struct enpu_device *edev)
 {
 	struct pci_dev *pdev = edev->pdev;
-	int ret = enpu_hw_reset(edev);
+	int ret;
+
+	pci_set_master(pdev);
+	ret = enpu_hw_reset(edev);
 
 	if (ret == -ETIMEDOUT) {
 		dev_warn(&pdev->dev, "the device does not leave reset; the function is reset by the bus\n");
@@ -262,30 +263,20 @@ static int enpu_first_reset(struct enpu_device *edev)
 	return 0;
 }
 
-/* Everything up to a running, idle device without interrupts. */
+/* Everything up to a running, idle device without interrupts. Each step may fail in a test. */
 int enpu_device_init(struct enpu_device *edev)
 {
-	int ret;
+	static int (*const steps[])(struct enpu_device *edev) = {
+		enpu_software_init, enpu_coredump_init, enpu_map_bars,	  enpu_identify,
+		enpu_read_caps,	    enpu_set_dma_mask,	enpu_first_reset, enpu_local_init,
+		enpu_engines_init,
+	};
+	int i, ret;
 
-	ret = enpu_software_init(edev);
-	if (!ret)
-		ret = enpu_map_bars(edev);
-	if (!ret)
-		ret = enpu_identify(edev);
-	if (!ret)
-		ret = enpu_read_caps(edev);
-	if (!ret)
-		ret = enpu_set_dma_mask(edev);
-	if (ret)
-		return ret;
-
-	pci_set_master(edev->pdev);
-	ret = enpu_first_reset(edev);
-	if (ret)
-		return ret;
-	ret = enpu_local_init(edev);
-	if (ret)
-		return ret;
-
-	return enpu_engines_init(edev);
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		ret = enpu_probe_step(edev) ?: steps[i](edev);
+		if (ret)
+			return ret;
+	}
+	return 0;
 }

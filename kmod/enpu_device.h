@@ -64,6 +64,40 @@ struct enpu_engine {
 };
 
 /**
+ * struct enpu_inject - a failure that is armed, see enpu_inject.h
+ * @tgid: process it is for, 0 when none is armed
+ * @left: calls until it fires
+ * @probe_steps: steps of the probe so far
+ */
+struct enpu_inject {
+	pid_t tgid;
+	atomic_t left;
+	u32 probe_steps;
+};
+
+/**
+ * struct enpu_live - objects that exist; all 0 when no file is open and no buffer is shared
+ * @files: open files
+ * @vms: address spaces
+ * @contexts: contexts
+ * @queues: hardware queues
+ * @bos: buffer objects
+ * @mappings: of buffer objects into address spaces
+ * @tables: page tables
+ * @pinned_pages: of processes
+ */
+struct enpu_live {
+	atomic_t files;
+	atomic_t vms;
+	atomic_t contexts;
+	atomic_t queues;
+	atomic_t bos;
+	atomic_t mappings;
+	atomic_t tables;
+	atomic_long_t pinned_pages;
+};
+
+/**
  * struct enpu_device - one PCI function
  * @drm: base
  * @pdev: PCI device
@@ -100,6 +134,8 @@ struct enpu_engine {
  * @irq_enabled: vectors that are let through
  * @notifier: uevents of recovery
  * @coredump: dump in the making
+ * @inject: failures on purpose
+ * @live: objects that exist
  * @live_jobs: jobs not freed yet
  * @jobs_wait: woken when @live_jobs drops
  * @stats: counters for sysfs and debugfs
@@ -144,6 +180,8 @@ struct enpu_device {
 	struct enpu_notifier notifier;
 	struct enpu_coredump coredump;
 
+	struct enpu_inject inject;
+	struct enpu_live live;
 	atomic_t live_jobs;
 	wait_queue_head_t jobs_wait;
 

@@ -13,17 +13,20 @@
 #include "enpu_bo.h"
 #include "enpu_ctx.h"
 #include "enpu_drv.h"
+#include "enpu_inject.h"
 #include "enpu_pm.h"
 #include "enpu_reset.h"
 #include "enpu_vm.h"
 
 static int enpu_open(struct drm_device *drm, struct drm_file *file)
 {
-	struct enpu_file *efile = kzalloc(sizeof(*efile), GFP_KERNEL_ACCOUNT);
+	struct enpu_device *edev = to_enpu_device(drm);
+	struct enpu_file *efile;
 
+	efile = enpu_inject_fail(edev) ? NULL : kzalloc(sizeof(*efile), GFP_KERNEL_ACCOUNT);
 	if (!efile)
 		return -ENOMEM;
-	efile->vm = enpu_vm_create(to_enpu_device(drm), file);
+	efile->vm = enpu_vm_create(edev, file);
 	if (IS_ERR(efile->vm)) {
 		int ret = PTR_ERR(efile->vm);
 
@@ -31,6 +34,7 @@ static int enpu_open(struct drm_device *drm, struct drm_file *file)
 		return ret;
 	}
 	xa_init_flags(&efile->contexts, XA_FLAGS_ALLOC1);
+	atomic_inc(&edev->live.files);
 	file->driver_priv = efile;
 	return 0;
 }
@@ -42,6 +46,7 @@ static void enpu_postclose(struct drm_device *drm, struct drm_file *file)
 	enpu_ctx_close_all(efile);
 	enpu_vm_put(efile->vm);
 	kfree(efile);
+	atomic_dec(&to_enpu_device(drm)->live.files);
 }
 
 static int enpu_no_user_queues(struct drm_device *drm, void *data, struct drm_file *file)
@@ -186,16 +191,14 @@ static int enpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	edev->pdev = pdev;
 	pci_set_drvdata(pdev, &edev->drm);
 
-	ret = pcim_enable_device(pdev);
+	ret = enpu_probe_step(edev) ?: pcim_enable_device(pdev);
+	if (!ret)
+		ret = enpu_device_init(edev);
+	if (!ret)
+		ret = enpu_probe_step(edev) ?: enpu_start(edev);
 	if (ret)
 		return ret;
-	ret = enpu_device_init(edev);
-	if (ret)
-		return ret;
-	ret = enpu_start(edev);
-	if (ret)
-		return ret;
-	ret = drm_dev_register(&edev->drm, 0);
+	ret = enpu_probe_step(edev) ?: drm_dev_register(&edev->drm, 0);
 	if (ret) {
 		enpu_stop(edev);
 		return ret;

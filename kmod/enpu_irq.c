@@ -10,6 +10,7 @@
 #include <drm/drm_print.h>
 
 #include "enpu_device.h"
+#include "enpu_inject.h"
 #include "enpu_irq.h"
 #include "enpu_queue.h"
 #include "enpu_trace.h"
@@ -134,7 +135,8 @@ int enpu_irq_init(struct enpu_device *edev)
 		vector->edev = edev;
 		vector->index = i;
 		INIT_DELAYED_WORK(&vector->poll, enpu_vector_poll);
-		ret = pci_request_irq(pdev, i, enpu_irq, NULL, vector, "%s",
+		ret = enpu_probe_step(edev) ?:
+		      pci_request_irq(pdev, i, enpu_irq, NULL, vector, "%s",
 				      i ? edev->engines[i - 1].name : "enpu-error");
 		if (ret)
 			goto free_irqs;

@@ -3,12 +3,14 @@
  * Life of a job: made by submit, run by the scheduler, ended by the hardware or by whoever cancels
  * it.
  */
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
 
 #include "enpu_compat.h"
 #include "enpu_ctx.h"
 #include "enpu_device.h"
+#include "enpu_inject.h"
 #include "enpu_job.h"
 #include "enpu_pm.h"
 #include "enpu_queue.h"
@@ -26,20 +28,39 @@ static const char *enpu_fence_timeline_name(struct dma_fence *fence)
 	return "enpu-queue";
 }
 
+/* Of all devices: a fence can outlive its own. */
+static atomic_t enpu_fences;
+
+int enpu_live_fences(void)
+{
+	return atomic_read(&enpu_fences);
+}
+
+/* The fence may be the last thing that needs the functions above. */
+static void enpu_fence_release(struct dma_fence *fence)
+{
+	atomic_dec(&enpu_fences);
+	dma_fence_free(fence);
+	module_put(THIS_MODULE);
+}
+
 static const struct dma_fence_ops enpu_fence_ops = {
 	.get_driver_name = enpu_fence_driver_name,
 	.get_timeline_name = enpu_fence_timeline_name,
+	.release = enpu_fence_release,
 };
 
 /* Memory only; the caller initialises @base. */
 struct enpu_job *enpu_job_create(struct enpu_ctx *ctx, struct enpu_engine *engine)
 {
-	struct enpu_job *job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
+	struct enpu_device *edev = ctx->edev;
+	struct enpu_job *job;
 
+	job = enpu_inject_fail(edev) ? NULL : kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
 	if (!job)
 		return NULL;
 	/* run_job() is in the path of fences and must not allocate. */
-	job->hw = kzalloc(sizeof(*job->hw), GFP_KERNEL_ACCOUNT);
+	job->hw = enpu_inject_fail(edev) ? NULL : kzalloc(sizeof(*job->hw), GFP_KERNEL_ACCOUNT);
 	if (!job->hw) {
 		kfree(job);
 		return NULL;
@@ -50,8 +71,8 @@ struct enpu_job *enpu_job_create(struct enpu_ctx *ctx, struct enpu_engine *engin
 	INIT_LIST_HEAD(&job->queue_link);
 	INIT_LIST_HEAD(&job->ctx_link);
 	/* The ioctl has one. */
-	enpu_pm_get_awake(ctx->edev);
-	atomic_inc(&ctx->edev->live_jobs);
+	enpu_pm_get_awake(edev);
+	atomic_inc(&edev->live_jobs);
 	return job;
 }
 
@@ -122,6 +143,8 @@ static struct dma_fence *enpu_sched_run_job(struct drm_sched_job *base)
 		spin_lock_init(&job->hw->lock);
 		dma_fence_init(fence, &enpu_fence_ops, &job->hw->lock, queue->fence_context,
 			       job->fence);
+		__module_get(THIS_MODULE);
+		atomic_inc(&enpu_fences);
 		job->on_hw = true;
 		dma_fence_get(fence); /* for the scheduler */
 		list_add_tail(&job->queue_link, &queue->jobs);

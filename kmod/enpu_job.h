@@ -65,6 +65,7 @@ extern const struct drm_sched_backend_ops enpu_sched_ops;
 
 struct enpu_job *enpu_job_create(struct enpu_ctx *ctx, struct enpu_engine *engine);
 void enpu_job_free(struct enpu_job *job);
+int enpu_live_fences(void);
 void enpu_job_end(struct enpu_job *job, int error, const struct enpu_error_record *record);
 void enpu_job_complete(struct enpu_job *job, int error, const struct enpu_error_record *record);
 

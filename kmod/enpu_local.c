@@ -11,6 +11,7 @@
 
 #include "enpu_bo.h"
 #include "enpu_device.h"
+#include "enpu_inject.h"
 #include "enpu_local.h"
 #include "enpu_pm.h"
 
@@ -148,10 +149,10 @@ struct enpu_bo *enpu_local_create(struct enpu_device *edev, u64 size)
 	struct enpu_bo *bo;
 	int ret, idx;
 
-	bo = kzalloc(sizeof(*bo), GFP_KERNEL);
+	bo = enpu_inject_fail(edev) ? NULL : kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
 	if (!bo)
 		return ERR_PTR(-ENOMEM);
-	ret = enpu_local_alloc(edev, &bo->node, size);
+	ret = enpu_inject_fail(edev) ? -ENOMEM : enpu_local_alloc(edev, &bo->node, size);
 	if (ret) {
 		kfree(bo);
 		return ERR_PTR(ret);
@@ -159,6 +160,7 @@ struct enpu_bo *enpu_local_create(struct enpu_device *edev, u64 size)
 	bo->kind = ENPU_BO_LOCAL;
 	enpu_bo_gem(bo)->funcs = &enpu_local_funcs;
 	drm_gem_private_object_init(&edev->drm, enpu_bo_gem(bo), size);
+	enpu_bo_count(bo);
 
 	if (!drm_dev_enter(&edev->drm, &idx)) {
 		enpu_bo_put(bo);

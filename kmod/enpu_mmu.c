@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 
 #include "enpu_device.h"
+#include "enpu_inject.h"
 #include "enpu_mmu.h"
 #include "enpu_pte.h"
 
@@ -14,15 +15,19 @@ static struct enpu_pt *enpu_pt_create(struct enpu_device *edev, unsigned int lev
 {
 	struct enpu_pt *pt;
 
+	if (enpu_inject_fail(edev))
+		return NULL;
 	pt = kzalloc(struct_size(pt, children, level ? ENPU_PT_ENTRIES : 0), GFP_KERNEL_ACCOUNT);
 	if (!pt)
 		return NULL;
 	/* No DMA pool: that must go with the device, and a file can stay open after it. */
-	pt->entries = dma_alloc_coherent(edev->drm.dev, ENPU_PAGE_SIZE, &pt->bus, GFP_KERNEL);
+	pt->entries = enpu_inject_fail(edev) ? NULL :
+		      dma_alloc_coherent(edev->drm.dev, ENPU_PAGE_SIZE, &pt->bus, GFP_KERNEL);
 	if (!pt->entries) {
 		kfree(pt);
 		return NULL;
 	}
+	atomic_inc(&edev->live.tables);
 	pt->level = level;
 	return pt;
 }
@@ -36,6 +41,7 @@ static void enpu_pt_free(struct enpu_device *edev, struct enpu_pt *pt)
 {
 	dma_free_coherent(edev->drm.dev, ENPU_PAGE_SIZE, pt->entries, pt->bus);
 	kfree(pt);
+	atomic_dec(&edev->live.tables);
 }
 
 static void enpu_pt_set(struct enpu_pt *pt, unsigned int index, __le64 entry)

@@ -113,13 +113,17 @@ struct dma_buf *enpu_prime_export(struct drm_gem_object *obj, int flags)
  */
 struct drm_gem_object *enpu_prime_import(struct drm_device *drm, struct dma_buf *buf)
 {
-	if (buf->ops == &enpu_local_dma_buf_ops) {
-		struct drm_gem_object *obj = buf->priv;
+	struct drm_gem_object *obj;
 
+	if (buf->ops == &enpu_local_dma_buf_ops) {
+		obj = buf->priv;
 		if (obj->dev == drm) {
 			drm_gem_object_get(obj);
 			return obj;
 		}
 	}
-	return drm_gem_prime_import(drm, buf);
+	obj = drm_gem_prime_import(drm, buf);
+	if (!IS_ERR(obj) && obj->dev == drm && to_enpu_bo(obj)->kind == ENPU_BO_IMPORTED)
+		enpu_bo_count(to_enpu_bo(obj));
+	return obj;
 }

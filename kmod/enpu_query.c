@@ -9,6 +9,7 @@
 
 #include "enpu_compat.h"
 #include "enpu_drv.h"
+#include "enpu_inject.h"
 #include "enpu_local.h"
 #include "enpu_vm.h"
 
@@ -108,7 +109,7 @@ int enpu_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	union enpu_answer *answer;
 	int size, idx, ret = 0;
 
-	answer = kzalloc(sizeof(*answer), GFP_KERNEL);
+	answer = enpu_inject_fail(edev) ? NULL : kzalloc(sizeof(*answer), GFP_KERNEL);
 	if (!answer)
 		return -ENOMEM;
 	if (!drm_dev_enter(drm, &idx)) {
@@ -121,7 +122,8 @@ int enpu_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	if (size < 0)
 		ret = size;
 	else if (args->size)
-		ret = enpu_copy_struct_to_user(u64_to_user_ptr(args->data), args->size, answer,
+		ret = enpu_inject_fail(edev) ? -EFAULT :
+		      enpu_copy_struct_to_user(u64_to_user_ptr(args->data), args->size, answer,
 					       size);
 	if (!ret)
 		args->size = size;

@@ -13,6 +13,7 @@
 #include "enpu_ctx.h"
 #include "enpu_device.h"
 #include "enpu_error.h"
+#include "enpu_inject.h"
 #include "enpu_job.h"
 #include "enpu_queue.h"
 #include "enpu_reset.h"
@@ -27,6 +28,8 @@
 
 static int enpu_queue_alloc_memory(struct enpu_queue *queue)
 {
+	if (enpu_inject_fail(queue->edev))
+		return -ENOMEM;
 	queue->memory = dma_alloc_coherent(&queue->edev->pdev->dev,
 					   enpu_ring_bytes(ENPU_RING_LOG2), &queue->bus,
 					   GFP_KERNEL);
@@ -95,7 +98,7 @@ struct enpu_queue *enpu_queue_create(struct enpu_ctx *ctx, struct enpu_engine *e
 	struct enpu_queue *queue;
 	int ret, idx;
 
-	queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
+	queue = enpu_inject_fail(edev) ? NULL : kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
 	if (!queue)
 		return ERR_PTR(-ENOMEM);
 	queue->edev = edev;
@@ -114,6 +117,7 @@ struct enpu_queue *enpu_queue_create(struct enpu_ctx *ctx, struct enpu_engine *e
 	}
 	if (ret)
 		goto free_memory;
+	atomic_inc(&edev->live.queues);
 	return queue;
 
 free_memory:
@@ -222,6 +226,7 @@ void enpu_queue_destroy(struct enpu_queue *queue)
 
 	enpu_queue_free_memory(queue);
 	kfree(queue);
+	atomic_dec(&edev->live.queues);
 }
 
 /*

@@ -14,6 +14,7 @@
 #include "enpu_compat.h"
 #include "enpu_ctx.h"
 #include "enpu_drv.h"
+#include "enpu_inject.h"
 #include "enpu_job.h"
 #include "enpu_trace.h"
 #include "enpu_vm.h"
@@ -80,22 +81,32 @@ static int enpu_submit_check(struct enpu_device *edev, const struct drm_enpu_sub
 	return 0;
 }
 
+static bool enpu_submit_fails(struct enpu_submit *sub)
+{
+	return enpu_inject_fail(sub->ctx->edev);
+}
+
 static int enpu_submit_copy_syncs(struct enpu_submit *sub)
 {
 	const struct drm_enpu_submit *args = sub->args;
 	u32 i;
 	int ret;
 
-	sub->sync_ops = kvcalloc(args->sync_count, sizeof(*sub->sync_ops), GFP_KERNEL);
-	sub->signals = kvcalloc(args->sync_count, sizeof(*sub->signals), GFP_KERNEL);
-	if (args->sync_count && (!sub->sync_ops || !sub->signals))
+	if (!args->sync_count)
+		return 0;
+	if (!enpu_submit_fails(sub))
+		sub->sync_ops = kvcalloc(args->sync_count, sizeof(*sub->sync_ops), GFP_KERNEL);
+	if (!enpu_submit_fails(sub))
+		sub->signals = kvcalloc(args->sync_count, sizeof(*sub->signals), GFP_KERNEL);
+	if (!sub->sync_ops || !sub->signals)
 		return -ENOMEM;
 	for (i = 0; i < args->sync_count; i++) {
 		struct drm_enpu_sync_op *op = &sub->sync_ops[i];
 
 		void __user *from = u64_to_user_ptr(args->syncs + (u64)i * args->sync_stride);
 
-		ret = copy_struct_from_user(op, sizeof(*op), from, args->sync_stride);
+		ret = enpu_submit_fails(sub) ? -EFAULT :
+		      copy_struct_from_user(op, sizeof(*op), from, args->sync_stride);
 		if (ret)
 			return ret == -E2BIG ? -EINVAL : ret;
 		if (op->flags & ~DRM_ENPU_SYNC_SIGNAL)
@@ -112,11 +123,14 @@ static int enpu_submit_lookup_bos(struct enpu_submit *sub)
 
 	if (!args->bo_count)
 		return 0;
-	sub->bo_args = kvmalloc_array(args->bo_count, sizeof(*sub->bo_args), GFP_KERNEL);
-	sub->bos = kvmalloc_array(args->bo_count, sizeof(*sub->bos), GFP_KERNEL);
+	if (!enpu_submit_fails(sub))
+		sub->bo_args = kvmalloc_array(args->bo_count, sizeof(*sub->bo_args), GFP_KERNEL);
+	if (!enpu_submit_fails(sub))
+		sub->bos = kvmalloc_array(args->bo_count, sizeof(*sub->bos), GFP_KERNEL);
 	if (!sub->bo_args || !sub->bos)
 		return -ENOMEM;
-	if (copy_from_user(sub->bo_args, u64_to_user_ptr(args->bos),
+	if (enpu_submit_fails(sub) ||
+	    copy_from_user(sub->bo_args, u64_to_user_ptr(args->bos),
 			   args->bo_count * sizeof(*sub->bo_args)))
 		return -EFAULT;
 	for (i = 0; i < args->bo_count; i++) {
@@ -138,6 +152,10 @@ static int enpu_submit_add_wait(struct enpu_submit *sub, const struct drm_enpu_s
 	ret = drm_syncobj_find_fence(sub->file, op->handle, op->point, 0, &fence);
 	if (ret)
 		return ret;
+	if (enpu_submit_fails(sub)) {
+		dma_fence_put(fence);
+		return -ENOMEM;
+	}
 	/* Takes the reference, on failure too. */
 	return drm_sched_job_add_dependency(&sub->job->base, fence);
 }
@@ -153,7 +171,7 @@ static int enpu_submit_add_signal(struct enpu_submit *sub, const struct drm_enpu
 	sub->signal_count++;
 	signal->point = op->point;
 	if (op->point) {
-		signal->chain = dma_fence_chain_alloc();
+		signal->chain = enpu_submit_fails(sub) ? NULL : dma_fence_chain_alloc();
 		if (!signal->chain)
 			return -ENOMEM;
 	}
@@ -187,6 +205,8 @@ static int enpu_submit_lock(struct enpu_submit *sub, struct drm_exec *exec)
 	u32 i;
 	int ret;
 
+	if (enpu_submit_fails(sub))
+		return -ENOMEM;
 	drm_exec_until_all_locked(exec) {
 		ret = drm_exec_prepare_obj(exec, sub->ctx->vm->resv_obj, 1);
 		drm_exec_retry_on_contention(exec);
@@ -216,6 +236,8 @@ static int enpu_submit_add_implicit(struct enpu_submit *sub)
 	for (i = 0; i < sub->bo_count; i++) {
 		if (!enpu_submit_bo_implicit(sub, i))
 			continue;
+		if (enpu_submit_fails(sub))
+			return -ENOMEM;
 		ret = drm_sched_job_add_implicit_dependencies(&sub->job->base,
 							      enpu_bo_gem(sub->bos[i]),
 							      sub->bo_args[i].flags &
@@ -304,7 +326,8 @@ static int enpu_submit_locked(struct enpu_submit *sub)
 	if (ret)
 		return ret;
 	sub->job->queue = ctx->engines[engine].queue;
-	ret = enpu_sched_job_init(&sub->job->base, &ctx->engines[engine].entity, 1, ctx,
+	ret = enpu_submit_fails(sub) ? -ENOMEM :
+	      enpu_sched_job_init(&sub->job->base, &ctx->engines[engine].entity, 1, ctx,
 				  sub->file->client_id);
 	if (ret)
 		return ret;

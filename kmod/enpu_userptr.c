@@ -10,6 +10,7 @@
 
 #include "enpu_bo.h"
 #include "enpu_drv.h"
+#include "enpu_inject.h"
 
 static int enpu_userptr_account(struct mm_struct *mm, unsigned long pages)
 {
@@ -41,6 +42,7 @@ static void enpu_userptr_release(struct enpu_bo *bo)
 	kvfree(bo->pages);
 	if (bo->mm) {
 		atomic64_sub(pages, &bo->mm->pinned_vm);
+		atomic_long_sub(pages, &to_enpu_device(obj->dev)->live.pinned_pages);
 		mmdrop(bo->mm);
 	}
 }
@@ -90,7 +92,8 @@ static int enpu_userptr_dma_map(struct enpu_bo *bo)
 	size_t pages = enpu_bo_pages(bo);
 	int ret;
 
-	ret = sg_alloc_table_from_pages_segment(&bo->sgt, bo->pages, pages, 0, obj->size,
+	ret = enpu_inject_fail(to_enpu_device(obj->dev)) ? -ENOMEM :
+	      sg_alloc_table_from_pages_segment(&bo->sgt, bo->pages, pages, 0, obj->size,
 						dma_get_max_seg_size(obj->dev->dev), GFP_KERNEL);
 	if (!ret) {
 		ret = dma_map_sgtable(obj->dev->dev, &bo->sgt, enpu_userptr_dir(bo), 0);
@@ -106,6 +109,7 @@ static int enpu_userptr_dma_map(struct enpu_bo *bo)
 
 static int enpu_userptr_populate(struct enpu_bo *bo, u64 addr)
 {
+	struct enpu_device *edev = to_enpu_device(enpu_bo_gem(bo)->dev);
 	size_t pages = enpu_bo_pages(bo);
 	int ret;
 
@@ -114,11 +118,13 @@ static int enpu_userptr_populate(struct enpu_bo *bo, u64 addr)
 		return ret;
 	mmgrab(current->mm);
 	bo->mm = current->mm;
+	atomic_long_add(pages, &edev->live.pinned_pages);
 
-	bo->pages = kvmalloc_array(pages, sizeof(*bo->pages), GFP_KERNEL_ACCOUNT);
+	if (!enpu_inject_fail(edev))
+		bo->pages = kvmalloc_array(pages, sizeof(*bo->pages), GFP_KERNEL_ACCOUNT);
 	if (!bo->pages)
 		return -ENOMEM;
-	ret = enpu_userptr_pin(bo, addr);
+	ret = enpu_inject_fail(edev) ? -EFAULT : enpu_userptr_pin(bo, addr);
 	return ret ?: enpu_userptr_dma_map(bo);
 }
 
@@ -138,17 +144,20 @@ int enpu_bo_userptr_ioctl(struct drm_device *drm, void *data, struct drm_file *f
 	    !access_ok(u64_to_user_ptr(args->addr), args->size))
 		return -EFAULT;
 
-	bo = kzalloc(sizeof(*bo), GFP_KERNEL);
+	bo = enpu_inject_fail(to_enpu_device(drm)) ? NULL :
+						     kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
 	if (!bo)
 		return -ENOMEM;
 	bo->kind = ENPU_BO_USERPTR;
 	bo->read_only = args->flags & DRM_ENPU_USERPTR_READ_ONLY;
 	enpu_bo_gem(bo)->funcs = &enpu_userptr_funcs;
 	drm_gem_private_object_init(drm, enpu_bo_gem(bo), args->size);
+	enpu_bo_count(bo);
 
 	ret = enpu_userptr_populate(bo, args->addr);
 	if (!ret)
-		ret = drm_gem_handle_create(file, enpu_bo_gem(bo), &args->handle);
+		ret = enpu_inject_fail(to_enpu_device(drm)) ? -ENOMEM :
+		      drm_gem_handle_create(file, enpu_bo_gem(bo), &args->handle);
 	enpu_bo_put(bo);
 	return ret;
 }

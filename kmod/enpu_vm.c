@@ -12,6 +12,7 @@
 
 #include "enpu_bo.h"
 #include "enpu_drv.h"
+#include "enpu_inject.h"
 #include "enpu_mmu.h"
 #include "enpu_pte.h"
 #include "enpu_reset.h"
@@ -31,8 +32,10 @@ static const struct drm_gem_object_funcs enpu_resv_funcs = {
 /* An object that is nothing but a reservation. */
 static struct drm_gem_object *enpu_resv_create(struct drm_device *drm)
 {
-	struct drm_gem_object *obj = kzalloc(sizeof(*obj), GFP_KERNEL);
+	struct drm_gem_object *obj;
 
+	obj = enpu_inject_fail(to_enpu_device(drm)) ? NULL :
+						      kzalloc(sizeof(*obj), GFP_KERNEL_ACCOUNT);
 	if (obj) {
 		obj->funcs = &enpu_resv_funcs;
 		drm_gem_private_object_init(drm, obj, PAGE_SIZE);
@@ -42,8 +45,9 @@ static struct drm_gem_object *enpu_resv_create(struct drm_device *drm)
 
 struct enpu_vm *enpu_vm_create(struct enpu_device *edev, struct drm_file *file)
 {
-	struct enpu_vm *vm = kzalloc(sizeof(*vm), GFP_KERNEL);
+	struct enpu_vm *vm;
 
+	vm = enpu_inject_fail(edev) ? NULL : kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
 	if (!vm)
 		return ERR_PTR(-ENOMEM);
 	vm->resv_obj = enpu_resv_create(&edev->drm);
@@ -59,6 +63,7 @@ struct enpu_vm *enpu_vm_create(struct enpu_device *edev, struct drm_file *file)
 	vm->pid = task_tgid_nr(current);
 	vm->client_id = file->client_id;
 	get_task_comm(vm->comm, current);
+	atomic_inc(&edev->live.vms);
 	drm_mm_init(&vm->mappings, ENPU_VA_START, ENPU_VA_END - ENPU_VA_START);
 	return vm;
 
@@ -160,8 +165,11 @@ static void enpu_vm_deactivate(struct enpu_vm *vm)
 	mutex_unlock(&edev->hw_lock);
 }
 
-static void enpu_mapping_free(struct enpu_mapping *map)
+/* The mapping is in the VM. Under its lock, or when nobody else has it any more. */
+static void enpu_mapping_free(struct enpu_vm *vm, struct enpu_mapping *map)
 {
+	vm->mapping_count--;
+	atomic_dec(&vm->edev->live.mappings);
 	drm_mm_remove_node(&map->node);
 	enpu_bo_put(map->bo);
 	kfree(map);
@@ -174,11 +182,12 @@ static void enpu_vm_release(struct kref *ref)
 
 	enpu_vm_deactivate(vm);
 	drm_mm_for_each_node_safe(node, next, &vm->mappings)
-		enpu_mapping_free(container_of(node, struct enpu_mapping, node));
+		enpu_mapping_free(vm, container_of(node, struct enpu_mapping, node));
 	drm_mm_takedown(&vm->mappings);
 	enpu_pt_destroy(vm->edev, vm->root);
 	drm_gem_object_put(vm->resv_obj);
 	mutex_destroy(&vm->lock);
+	atomic_dec(&vm->edev->live.vms);
 	kfree(vm);
 }
 
@@ -190,7 +199,8 @@ void enpu_vm_put(struct enpu_vm *vm)
 /* Writes the page-table entries of a part of a BO that lies in several pieces. */
 static int enpu_vm_map_sgt(struct enpu_vm *vm, struct enpu_mapping *map, u64 flags)
 {
-	struct sg_table *sgt = enpu_bo_sgt(map->bo);
+	struct sg_table *sgt = enpu_inject_fail(vm->edev) ? ERR_PTR(-ENOMEM) :
+							    enpu_bo_sgt(map->bo);
 	u64 va = map->node.start, left = map->node.size, skip = map->offset;
 	struct scatterlist *sg;
 	int i, ret;
@@ -242,6 +252,8 @@ static int enpu_vm_insert(struct enpu_vm *vm, struct enpu_mapping *map)
 	LIST_HEAD(emptied);
 	int ret;
 
+	if (vm->mapping_count >= ENPU_MAX_MAPPINGS)
+		return -ENOSPC;
 	ret = drm_mm_reserve_node(&vm->mappings, &map->node);
 	if (ret)
 		return ret == -ENOSPC ? -EEXIST : ret;
@@ -253,8 +265,11 @@ static int enpu_vm_insert(struct enpu_vm *vm, struct enpu_mapping *map)
 		enpu_vm_invalidate(vm);
 		enpu_pt_free_list(vm->edev, &emptied);
 		drm_mm_remove_node(&map->node);
+		return ret;
 	}
-	return ret;
+	vm->mapping_count++;
+	atomic_inc(&vm->edev->live.mappings);
+	return 0;
 }
 
 static int enpu_vm_map_check(const struct drm_enpu_vm_map *args, struct enpu_bo *bo)
@@ -283,7 +298,7 @@ int enpu_vm_map_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	ret = enpu_vm_map_check(args, bo) ?: enpu_vm_activate(vm);
 	if (ret)
 		goto put_bo;
-	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	map = enpu_inject_fail(vm->edev) ? NULL : kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	if (!map) {
 		ret = -ENOMEM;
 		goto put_bo;
@@ -333,7 +348,7 @@ static void enpu_vm_remove(struct enpu_vm *vm, u64 va, u64 size)
 	for (node = __drm_mm_interval_first(&vm->mappings, va, va + size - 1);
 	     drm_mm_node_allocated(node) && node->start < va + size; node = next) {
 		next = list_next_entry(node, node_list);
-		enpu_mapping_free(container_of(node, struct enpu_mapping, node));
+		enpu_mapping_free(vm, container_of(node, struct enpu_mapping, node));
 	}
 }
 

@@ -22,11 +22,13 @@ struct enpu_pt;
  * struct enpu_vm - an address space
  * @ref: the file and each context hold one
  * @edev: device
- * @lock: protects @mappings, @root and the page tables; outside hw_lock
+ * @lock: protects @mappings, @mapping_count, @root and the page tables; outside hw_lock
  * @mappings: struct enpu_mapping by VA
  * @root: root table
+ * @mapping_count: number of @mappings
  * @as_id: number in hardware, ENPU_AS_NONE until the first map or context; under hw_lock
  * @resv_obj: its reservation holds the fence of every job, and is that of the private BOs
+ * @handles: BOs of this file
  * @local_bytes: BOs of this file in local memory
  * @host_bytes: other BOs of this file
  * @pid: process that opened the file, for dumps
@@ -39,9 +41,11 @@ struct enpu_vm {
 	struct enpu_device *edev;
 	struct mutex lock; /* see above */
 	struct drm_mm mappings;
+	u32 mapping_count;
 	struct enpu_pt *root;
 	u32 as_id;
 	struct drm_gem_object *resv_obj;
+	atomic_t handles;
 	atomic64_t local_bytes;
 	atomic64_t host_bytes;
 	pid_t pid;

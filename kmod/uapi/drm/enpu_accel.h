@@ -57,6 +57,8 @@ enum drm_enpu_ioctl_id {
  * -ENOSPC for the number of objects.
  */
 #define ENPU_MAX_CONTEXTS	64	/* per open file */
+#define ENPU_MAX_BOS		16384	/* handles of an open file */
+#define ENPU_MAX_MAPPINGS	65536	/* of an open file */
 #define ENPU_MAX_SYNC_OPS	256	/* per SUBMIT */
 #define ENPU_MAX_SUBMIT_BOS	1024	/* per SUBMIT */
 #define ENPU_MAX_JOBS		16384	/* unfinished ones of a context */

@@ -3,15 +3,18 @@
 // away from everybody.
 #include <fcntl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <vector>
 
-#include "kernel_device.h"
+#include "recovery.h"
 
 namespace enpu::test {
 namespace {
@@ -40,34 +43,6 @@ bool node_appears() {
     return false;
 }
 
-std::filesystem::path pci_device() {
-    return std::filesystem::canonical(sysfs_path(""));
-}
-
-// Makes the node that a PCI function has now the one of the test. A file that is still open keeps
-// the old number.
-bool find_node(const std::filesystem::path& device) {
-    const int64_t until = soon();
-    while (deadline({}) < until) {
-        std::error_code error;
-        for (const auto& entry : std::filesystem::directory_iterator(device / "accel", error)) {
-            const std::string node = "/dev/accel/" + entry.path().filename().string();
-            setenv("ENPU_DEVICE", node.c_str(), 1);
-            if (node_appears()) return true;
-        }
-        usleep(10'000);
-    }
-    return false;
-}
-
-void write_sysfs(const std::filesystem::path& file, const std::string& text) {
-    const int fd = open(file.c_str(), O_WRONLY | O_CLOEXEC);
-    INFO(file.string());
-    REQUIRE(fd >= 0);
-    CHECK(write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
-    close(fd);
-}
-
 TEST_CASE("the module can be unloaded and loaded again") {
     for (int round = 0; round < 3; round++) {
         {
@@ -85,13 +60,12 @@ TEST_CASE("the module can be unloaded and loaded again") {
 }
 
 TEST_CASE("a device that is unbound under its users fails cleanly") {
-    const auto device = pci_device();
-    const std::string name = device.filename();
+    const std::string device = pci_path(), name = std::filesystem::path(device).filename().string();
     auto f = std::make_unique<Fixture>();
     auto buffer = std::make_unique<Buffer>(f->device, kPage, DRM_ENPU_BO_HOST);
     buffer->at(kVa);
     REQUIRE(f->submit(0, Commands().wait(kVa, 1, 30'000'000)) == 0);
-    write_sysfs("/sys/bus/pci/drivers/enpu/unbind", name);
+    REQUIRE(write_file("/sys/bus/pci/drivers/enpu/unbind", name) == 0);
 
     // The fence of the job in flight signals, and every call says that the device is away.
     drm_enpu_ctx_status status{};
@@ -99,7 +73,7 @@ TEST_CASE("a device that is unbound under its users fails cleanly") {
     CHECK(f->device.call(DRM_IOCTL_ENPU_CTX_STATUS, &status) == -ENODEV);
     uint32_t handle = 0;
     CHECK(f->device.bo_create(kPage, DRM_ENPU_BO_HOST, &handle) == -ENODEV);
-    write_sysfs("/sys/bus/pci/drivers/enpu/bind", name);
+    REQUIRE(write_file("/sys/bus/pci/drivers/enpu/bind", name) == 0);
     REQUIRE(find_node(device));
     {
         Fixture fresh;
@@ -117,12 +91,96 @@ TEST_CASE("a function-level reset by the bus lets parked jobs go on") {
     Buffer words(f.device, kPage);
     words.at(kVa);
     REQUIRE(f.submit(0, Commands().wait(kVa, 1, 30'000'000).fill(kVa + 64, 8, 3)) == 0);
-    write_sysfs(pci_device() / "reset", "1");
+    REQUIRE(write_file(pci_path() + "/reset", "1") == 0);
     const uint32_t go = Commands().signal(kVa, 1).write_to(f.commands.data() + kPage);
     REQUIRE(Submit(f.ctx, f.copy, Fixture::kCmdVa + kPage, go).send(f.device) == 0);
     REQUIRE(f.device.syncobj_wait(f.done) == 0);
     CHECK(f.device.status(f.ctx).error == 0);
     CHECK(words.data()[64] == 3);
+}
+
+// Unloads as soon as the last reference has gone. 0 or -errno.
+int unload_eventually() {
+    int ret = -EAGAIN;
+    eventually([&] { return (ret = unload()) != -EAGAIN; });
+    return ret;
+}
+
+TEST_CASE("the module cannot be unloaded under load, and can when the load was killed") {
+    const std::string device = pci_path();
+    std::vector<pid_t> children;
+    for (int i = 0; i < 3; i++) {
+        children.push_back(fork());
+        REQUIRE(children.back() >= 0);
+        if (children.back() == 0) {
+            try {
+                for (Fixture f;;) f.run(i % 2 ? 0 : f.copy, Commands().nop().nop());
+            } catch (...) {  // a REQUIRE; the parent tells
+            }
+            _exit(1);
+        }
+    }
+    REQUIRE(eventually([] { return std::stol(sysfs("npu_busy_time_us")) > 0; }));
+    for (int i = 0; i < 100; i++) {
+        CHECK(unload() == -EAGAIN);
+        usleep(2'000);
+    }
+    for (pid_t child : children) {
+        int status = 0;
+        CHECK(waitpid(child, &status, WNOHANG) == 0);  // still at work
+        kill(child, SIGKILL);
+        REQUIRE(waitpid(child, &status, 0) == child);
+    }
+    REQUIRE(unload_eventually() == 0);
+    REQUIRE(load() == 0);
+    REQUIRE(find_node(device));
+}
+
+TEST_CASE("a fence that somebody still holds keeps the module") {
+    const std::string device = pci_path();
+    int fence = -1;
+    {
+        Fixture f;
+        f.run(0, Commands().nop());
+        drm_syncobj_handle args{};
+        args.handle = f.done;
+        args.flags = DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE;
+        REQUIRE(f.device.call(DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &args) == 0);
+        fence = args.fd;
+    }
+    usleep(200'000);
+    CHECK(unload() == -EAGAIN);
+    close(fence);
+    REQUIRE(unload_eventually() == 0);
+    REQUIRE(load() == 0);
+    REQUIRE(find_node(device));
+}
+
+TEST_CASE("a probe that fails at any step leaves nothing behind") {
+    const std::string device = pci_path(), driver = "/sys/bus/pci/drivers/enpu/",
+                      name = std::filesystem::path(device).filename().string(),
+                      parameter = "/sys/module/enpu/parameters/fail_probe";
+    int failed = 0;
+    for (int step = 1;; step++) {
+        REQUIRE(step < 50);
+        REQUIRE(write_file(driver + "unbind", name) == 0);
+        REQUIRE(write_file(parameter, std::to_string(step)) == 0);
+        const int ret = write_file(driver + "bind", name);
+        REQUIRE(write_file(parameter, "0") == 0);
+        if (ret == 0) break;
+        CHECK(ret == -ENOMEM);
+        failed++;
+        CHECK_FALSE(std::filesystem::exists(device + "/accel"));
+        // The next one works, on what the failed one left.
+        REQUIRE(write_file(driver + "bind", name) == 0);
+        REQUIRE(find_node(device));
+    }
+    REQUIRE(find_node(device));
+    // Every step of the driver and every vector was met.
+    CHECK(failed >= 12);
+    Fixture f;
+    f.run(0, Commands().nop());
+    f.run(f.copy, Commands().nop());
 }
 
 }  // namespace

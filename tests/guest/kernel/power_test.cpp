@@ -124,14 +124,7 @@ TEST_CASE("a function that is removed under its users and found again works") {
     uint32_t handle = 0;
     CHECK(f->device.bo_create(kPage, DRM_ENPU_BO_HOST, &handle) == -ENODEV);
     REQUIRE(write_file("/sys/bus/pci/rescan", "1") == 0);
-    REQUIRE(eventually([&] {
-        std::error_code error;
-        for (const auto& entry : std::filesystem::directory_iterator(device + "/accel", error)) {
-            setenv("ENPU_DEVICE", ("/dev/accel/" + entry.path().filename().string()).c_str(), 1);
-            return access(getenv("ENPU_DEVICE"), R_OK | W_OK) == 0;
-        }
-        return false;
-    }));
+    REQUIRE(find_node(device));
     {
         Fixture fresh;
         fresh.run(0, Commands().nop());

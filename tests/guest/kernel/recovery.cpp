@@ -9,9 +9,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 namespace enpu::test {
 namespace {
@@ -91,6 +93,27 @@ std::vector<uint8_t> read_dump() {
     if (!eventually([] { return !dump_file().empty(); })) return {};
     std::ifstream file(dump_file(), std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::map<std::string, long> live_objects() {
+    std::map<std::string, long> objects;
+    std::istringstream text(debugfs_read("live"));
+    std::string name;
+    for (long count = 0; text >> name >> count;) objects[name] = count;
+    REQUIRE(objects.size() >= 10);
+    return objects;
+}
+
+bool find_node(const std::string& device) {
+    return eventually([&] {
+        std::error_code error;
+        for (const auto& entry : std::filesystem::directory_iterator(device + "/accel", error)) {
+            const std::string node = "/dev/accel/" + entry.path().filename().string();
+            setenv("ENPU_DEVICE", node.c_str(), 1);
+            if (access(node.c_str(), R_OK | W_OK) == 0) return true;
+        }
+        return false;
+    });
 }
 
 int write_file(const std::string& path, const std::string& text) {

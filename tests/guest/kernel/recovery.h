@@ -2,6 +2,7 @@
 // What tests of faults and resets share.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -51,8 +52,14 @@ void drop_dump();
 // The dump that waits, or comes; empty after a deadline. Leaves it there.
 std::vector<uint8_t> read_dump();
 
+// What exists in the driver, by name, as debugfs tells it. Jobs of a closed file end a little later.
+std::map<std::string, long> live_objects();
+
 // Writes a file whole. 0 or -errno.
 int write_file(const std::string& path, const std::string& text);
+// Waits until the PCI function at a path of /sys/devices has a node, and makes it the one of the
+// test. A file that is still open keeps the old number.
+bool find_node(const std::string& device);
 // The node of the device in /sys/devices. Valid without a driver, too.
 std::string pci_path();
 

@@ -154,19 +154,6 @@ TEST_CASE("a device reset that fails once is asked for again") {
     CHECK(f.device.status(f.ctx).error == 0);
 }
 
-// The node that the PCI function has now.
-bool find_node(const std::string& device) {
-    return eventually([&] {
-        std::error_code error;
-        for (const auto& entry : std::filesystem::directory_iterator(device + "/accel", error)) {
-            const std::string node = "/dev/accel/" + entry.path().filename().string();
-            setenv("ENPU_DEVICE", node.c_str(), 1);
-            if (access(node.c_str(), R_OK | W_OK) == 0) return true;
-        }
-        return false;
-    });
-}
-
 TEST_CASE("a wedged device works again after it is bound anew") {
     const std::string device = pci_path(), name = std::filesystem::path(device).filename().string();
     {
