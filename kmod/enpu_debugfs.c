@@ -20,7 +20,7 @@
 #include "enpu_vm.h"
 
 /* Registers are about to be touched: the device is there and awake. */
-static int enpu_debugfs_enter(struct enpu_device *edev, int *idx)
+int enpu_debugfs_enter(struct enpu_device *edev, int *idx)
 {
 	int ret = enpu_pm_get(edev);
 
@@ -32,7 +32,7 @@ static int enpu_debugfs_enter(struct enpu_device *edev, int *idx)
 	return -ENODEV;
 }
 
-static void enpu_debugfs_exit(struct enpu_device *edev, int idx)
+void enpu_debugfs_exit(struct enpu_device *edev, int idx)
 {
 	drm_dev_exit(idx);
 	enpu_pm_put(edev);

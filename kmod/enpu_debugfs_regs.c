@@ -5,7 +5,6 @@
  */
 #include <linux/debugfs.h>
 #include <linux/uaccess.h>
-#include <drm/drm_drv.h>
 
 #include "enpu_drv.h"
 #include "enpu_hw_registers.h"
@@ -65,10 +64,11 @@ static ssize_t enpu_registers_read(struct file *file, char __user *ubuf, size_t 
 	ret = enpu_register_check(*pos, count, ENPU_REGISTER_ACCESS_RO);
 	if (ret)
 		return ret;
-	if (!drm_dev_enter(&edev->drm, &idx))
-		return -ENODEV;
+	ret = enpu_debugfs_enter(edev, &idx);
+	if (ret)
+		return ret;
 	value = count == sizeof(u64) ? enpu_read64(edev, *pos) : enpu_read32(edev, *pos);
-	drm_dev_exit(idx);
+	enpu_debugfs_exit(edev, idx);
 	if (count == sizeof(u64))
 		ret = put_user(value, (u64 __user *)ubuf);
 	else
@@ -96,15 +96,16 @@ static ssize_t enpu_registers_write(struct file *file, const char __user *ubuf, 
 	}
 	if (ret)
 		return ret;
-	if (!drm_dev_enter(&edev->drm, &idx))
-		return -ENODEV;
+	ret = enpu_debugfs_enter(edev, &idx);
+	if (ret)
+		return ret;
 	scoped_guard(mutex, &edev->hw_lock) {
 		if (count == sizeof(u64))
 			enpu_write64(edev, *pos, value);
 		else
 			enpu_write32(edev, *pos, value);
 	}
-	drm_dev_exit(idx);
+	enpu_debugfs_exit(edev, idx);
 	return count;
 }
 

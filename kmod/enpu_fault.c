@@ -6,7 +6,6 @@
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
-#include <drm/drm_drv.h>
 #include <drm/drm_print.h>
 
 #include "enpu_drv.h"
@@ -19,16 +18,17 @@ static int enpu_fault_show(struct seq_file *m, void *unused)
 	static const char * const names[] = ENPU_FAULT_KIND_NAMES;
 	struct enpu_device *edev = m->private;
 	u32 kind;
-	int idx;
+	int idx, ret;
 
-	if (!drm_dev_enter(&edev->drm, &idx))
-		return -ENODEV;
+	ret = enpu_debugfs_enter(edev, &idx);
+	if (ret)
+		return ret;
 	seq_printf(m, "now %llu\n", enpu_read64(edev, ENPU_REG_TIMESTAMP));
 	for (kind = 1; kind < ENPU_FAULT_KINDS; kind++)
 		seq_printf(m, "%s %u %llu\n", names[kind],
 			   enpu_read32(edev, ENPU_REG_FAULT_FIRED(kind)),
 			   enpu_read64(edev, ENPU_REG_FAULT_FIRED_NS(kind)));
-	drm_dev_exit(idx);
+	enpu_debugfs_exit(edev, idx);
 	return 0;
 }
 
@@ -82,15 +82,15 @@ static ssize_t enpu_fault_write(struct file *file, const char __user *ubuf, size
 	if (IS_ERR(text))
 		return PTR_ERR(text);
 	ret = enpu_fault_check(edev, text);
-	if (!ret && !drm_dev_enter(&edev->drm, &idx))
-		ret = -ENODEV;
+	if (!ret)
+		ret = enpu_debugfs_enter(edev, &idx);
 	if (ret)
 		goto out;
 	at = text;
 	scoped_guard(mutex, &edev->hw_lock)
 		while (*at && !enpu_fault_parse(&at, &fault))
 			enpu_fault_arm(edev, &fault);
-	drm_dev_exit(idx);
+	enpu_debugfs_exit(edev, idx);
 out:
 	kfree(text);
 	return ret ?: count;
