@@ -35,12 +35,9 @@ int enpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 
 void enpu_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 void enpu_debugfs_init(struct enpu_device *edev);
-<<<<<<< HEAD
 void enpu_fault_debugfs_init(struct enpu_device *edev);
-=======
 int enpu_debugfs_enter(struct enpu_device *edev, int *idx);
 void enpu_debugfs_exit(struct enpu_device *edev, int idx);
->>>>>>> c0fc650 (kmod: registers in debugfs wake the device)
 extern const struct file_operations enpu_registers_fops;
 extern const struct attribute_group *enpu_sysfs_groups[];
 extern const struct pci_error_handlers enpu_pci_error_handlers;
