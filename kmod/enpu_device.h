@@ -76,6 +76,18 @@ struct enpu_inject {
 };
 
 /**
+ * struct enpu_load - the load as it was told last; under local_lock
+ * @since_ns: when
+ * @busy_ns: time of all engines until then
+ * @percent: what was told
+ */
+struct enpu_load {
+	u64 since_ns;
+	u64 busy_ns;
+	u32 percent;
+};
+
+/**
  * struct enpu_live - objects that exist; all 0 when no file is open and no buffer is shared
  * @files: open files
  * @vms: address spaces
@@ -106,7 +118,7 @@ struct enpu_live {
  * @local_io: write-combined mapping of the local memory
  * @local_phys: physical address of the local memory
  * @local_bytes: its size
- * @local_lock: protects @local_mm and @local_free
+ * @local_lock: protects @local_mm, @local_free and @load
  * @local_mm: allocator of local memory, in offsets
  * @local_free: bytes not allocated
  * @hw_version: VERSION register
@@ -136,6 +148,7 @@ struct enpu_live {
  * @coredump: dump in the making
  * @inject: failures on purpose
  * @live: objects that exist
+ * @load: for sysfs
  * @live_jobs: jobs not freed yet
  * @jobs_wait: woken when @live_jobs drops
  * @stats: counters for sysfs and debugfs
@@ -182,6 +195,7 @@ struct enpu_device {
 
 	struct enpu_inject inject;
 	struct enpu_live live;
+	struct enpu_load load;
 	atomic_t live_jobs;
 	wait_queue_head_t jobs_wait;
 

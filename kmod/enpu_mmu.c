@@ -22,7 +22,8 @@ static struct enpu_pt *enpu_pt_create(struct enpu_device *edev, unsigned int lev
 		return NULL;
 	/* No DMA pool: that must go with the device, and a file can stay open after it. */
 	pt->entries = enpu_inject_fail(edev) ? NULL :
-		      dma_alloc_coherent(edev->drm.dev, ENPU_PAGE_SIZE, &pt->bus, GFP_KERNEL);
+		      dma_alloc_coherent(edev->drm.dev, ENPU_PAGE_SIZE, &pt->bus,
+					 GFP_KERNEL_ACCOUNT);
 	if (!pt->entries) {
 		kfree(pt);
 		return NULL;

@@ -143,10 +143,15 @@ static void enpu_reset_done(struct pci_dev *pdev)
 {
 	struct enpu_device *edev = to_enpu_device((struct drm_device *)pci_get_drvdata(pdev));
 
+	bool wedged;
+
 	pci_set_master(pdev);
-	scoped_guard(mutex, &edev->hw_lock)
+	scoped_guard(mutex, &edev->hw_lock) {
+		wedged = edev->wedged;
 		WRITE_ONCE(edev->wedged, false);
-	enpu_unquiesce(edev);
+	}
+	if (!enpu_unquiesce(edev) && wedged)
+		enpu_notify(edev, ENPU_STEP_RECOVERED, ENPU_NO_ENGINE);
 }
 
 const struct pci_error_handlers enpu_pci_error_handlers = {

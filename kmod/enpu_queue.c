@@ -32,7 +32,7 @@ static int enpu_queue_alloc_memory(struct enpu_queue *queue)
 		return -ENOMEM;
 	queue->memory = dma_alloc_coherent(&queue->edev->pdev->dev,
 					   enpu_ring_bytes(ENPU_RING_LOG2), &queue->bus,
-					   GFP_KERNEL);
+					   GFP_KERNEL_ACCOUNT);
 	if (!queue->memory)
 		return -ENOMEM;
 	queue->header = queue->memory;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attributes of the PCI device. The first three have the names that monitoring tools know from
+ * Attributes of the PCI device. The first four have the names that monitoring tools know from
  * other NPUs.
  */
 #include <linux/device.h>
+#include <linux/math64.h>
 #include <linux/sysfs.h>
 
 #include "enpu_drv.h"
@@ -21,6 +22,32 @@ static ssize_t npu_busy_time_us_show(struct device *dev, struct device_attribute
 			  (u64)atomic64_read(&dev_to_enpu(dev)->stats.busy_ns) / NSEC_PER_USEC);
 }
 static DEVICE_ATTR_RO(npu_busy_time_us);
+
+/* A reader that comes sooner gets what the one before got. */
+#define ENPU_LOAD_WINDOW_NS	(100 * NSEC_PER_MSEC)
+
+/*
+ * Share of the time since the last look that engines had a job, over all engines. Jobs count when
+ * they end.
+ */
+static ssize_t npu_busy_percent_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct enpu_device *edev = dev_to_enpu(dev);
+	struct enpu_load *load = &edev->load;
+	u64 now = ktime_get_ns(), busy;
+
+	guard(mutex)(&edev->local_lock);
+	if (now - load->since_ns >= ENPU_LOAD_WINDOW_NS) {
+		busy = atomic64_read(&edev->stats.busy_ns);
+		load->percent = min_t(u64, 100, div64_u64((busy - load->busy_ns) * 100,
+							  (now - load->since_ns) *
+							  edev->num_engines));
+		load->since_ns = now;
+		load->busy_ns = busy;
+	}
+	return sysfs_emit(buf, "%u\n", load->percent);
+}
+static DEVICE_ATTR_RO(npu_busy_percent);
 
 /* Local memory in bytes. */
 static ssize_t npu_memory_total_show(struct device *dev, struct device_attribute *attr, char *buf)
@@ -63,6 +90,7 @@ ENPU_COUNTER(notices_dropped);
 
 static struct attribute *enpu_attrs[] = {
 	&dev_attr_npu_busy_time_us.attr,
+	&dev_attr_npu_busy_percent.attr,
 	&dev_attr_npu_memory_total.attr,
 	&dev_attr_npu_memory_utilization.attr,
 	&dev_attr_engine_resets.attr,

@@ -182,8 +182,8 @@ struct drm_enpu_memory_info {
  * @flags: DRM_ENPU_BO_*
  * @handle: out: GEM handle
  *
- * -ENOMEM, -ENOSPC (local memory full: nothing is evicted), -EINVAL (also for a size that no VA
- * range can hold).
+ * -ENOMEM, -ENOSPC (local memory full: nothing is evicted; or ENPU_MAX_BOS reached), -EINVAL (also
+ * for a size that no VA range can hold).
  */
 struct drm_enpu_bo_create {
 	__u64 size;
@@ -254,7 +254,8 @@ struct drm_enpu_bo_wait {
  * @handle: GEM handle; the mapping keeps the BO alive
  * @flags: DRM_ENPU_MAP_*, at least one; WRITE of a read-only userptr is -EACCES
  *
- * Done when the call returns. -EEXIST when the range overlaps a mapping.
+ * Done when the call returns. -EEXIST when the range overlaps a mapping, -ENOSPC beyond
+ * ENPU_MAX_MAPPINGS or when the device has no address space left.
  */
 struct drm_enpu_vm_map {
 	__u64 va;

@@ -4,13 +4,16 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 
 #include "recovery.h"
@@ -198,6 +201,44 @@ TEST_CASE("what is pinned counts as long as it is") {
     REQUIRE(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
+}
+
+// A value of memory.stat of a control group.
+long group_stat(const std::string& group, const std::string& key) {
+    std::ifstream file(group + "/memory.stat");
+    std::string name;
+    for (long value = 0; file >> name >> value;)
+        if (name == key) return value;
+    return -1;
+}
+
+TEST_CASE("memory of the kernel for a program counts in its control group") {
+    const std::string root = "/tmp/cgroup", group = root + "/enpu";
+    mkdir(root.c_str(), 0755);
+    if (mount("cgroup2", root.c_str(), "cgroup2", 0, nullptr) != 0) SKIP("no cgroup2");
+    if (write_file(root + "/cgroup.subtree_control", "+memory") != 0) {
+        umount(root.c_str());
+        SKIP("no memory controller");
+    }
+    mkdir(group.c_str(), 0755);
+    REQUIRE(write_file(group + "/cgroup.procs", std::to_string(getpid())) == 0);
+    constexpr uint64_t kMappings = 300;
+    long before = 0, after = 0;
+    {
+        Device device;
+        uint32_t handle = 0;
+        REQUIRE(device.bo_create(kPage, DRM_ENPU_BO_LOCAL, &handle) == 0);
+        before = group_stat(group, "kernel");
+        // Two page tables for each.
+        for (uint64_t i = 1; i <= kMappings; i++) REQUIRE(device.map(i << 30, handle, kPage) == 0);
+        after = group_stat(group, "kernel");
+    }
+    REQUIRE(write_file(root + "/cgroup.procs", std::to_string(getpid())) == 0);
+    CHECK(eventually([&] { return rmdir(group.c_str()) == 0; }));
+    CHECK(umount(root.c_str()) == 0);
+    REQUIRE(before >= 0);
+    // The counters of a group are exact to some pages a processor.
+    CHECK(after - before >= static_cast<long>(kMappings * 2 * kPage) * 3 / 4);
 }
 
 // Lines of the kernel log from now on.

@@ -189,6 +189,14 @@ TEST_CASE("fdinfo tells engines and memory") {
     f.run(f.copy, Commands().copy(kVa, kVa + 2 * kLargePage, kLargePage));
     CHECK(fdinfo_value(f.device, "drm-engine-copy") > once);
     CHECK(std::stoull(sysfs("npu_busy_time_us")) >= busy);
+    // The first look begins a window, the second tells of it.
+    (void)sysfs("npu_busy_percent");
+    usleep(150'000);
+    CHECK(std::stoul(sysfs("npu_busy_percent")) <= 100);
+    for (int i = 0; i < 100; i++)
+        f.run(f.copy, Commands().copy(kVa, kVa + 2 * kLargePage, kLargePage));
+    usleep(110'000);
+    CHECK(std::stoul(sysfs("npu_busy_percent")) > 0);
 }
 
 }  // namespace

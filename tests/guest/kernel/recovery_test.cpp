@@ -191,6 +191,7 @@ TEST_CASE("a device that reads as all ones is given up, and comes back with its 
 
     SECTION("a reset by the bus brings the link back") {
         REQUIRE(write_file(device + "/reset", "1") == 0);
+        CHECK(events.comes("ENPU_STEP=recovered"));
         delete word;
         f.reset();
     }
