@@ -69,10 +69,17 @@ static int enpu_resume(struct device *dev)
 	return 0;
 }
 
-/* Nobody needs the device: there is no job. */
+/*
+ * Nobody needs the device: there is no job. One that does not answer stays awake, as the PCI core
+ * would save what its configuration space reads.
+ */
 static int enpu_runtime_suspend(struct device *dev)
 {
-	enpu_quiesce(to_enpu_device((struct drm_device *)dev_get_drvdata(dev)));
+	struct enpu_device *edev = to_enpu_device((struct drm_device *)dev_get_drvdata(dev));
+
+	if (enpu_is_wedged(edev) || enpu_device_gone(edev))
+		return -EBUSY;
+	enpu_quiesce(edev);
 	return 0;
 }
 
