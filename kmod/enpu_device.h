@@ -205,6 +205,7 @@ struct enpu_device {
 		atomic_t failed_resets;
 		atomic_t lost_interrupts;
 		atomic_t lost_doorbells;
+		atomic_t bad_fences;
 		atomic_t irq_storms;
 		atomic_t hangs;
 		atomic_t faults;

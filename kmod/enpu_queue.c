@@ -265,12 +265,9 @@ static void enpu_queue_account(struct enpu_queue *queue, const struct enpu_compl
 	atomic64_add(end - start, &queue->edev->stats.busy_ns);
 }
 
-/*
- * Completes the jobs that the device says it has finished; their number. Under the engine's lock.
- */
-static unsigned int enpu_queue_harvest_locked(struct enpu_queue *queue)
+/* Completes the jobs up to @fence; their number. Under the engine's lock. */
+static unsigned int enpu_queue_harvest_to(struct enpu_queue *queue, u64 fence)
 {
-	u64 fence = le64_to_cpu(READ_ONCE(queue->header->fence));
 	struct enpu_job *job, *next;
 	unsigned int count = 0;
 
@@ -300,6 +297,33 @@ static unsigned int enpu_queue_harvest_locked(struct enpu_queue *queue)
 	}
 	queue->done = fence;
 	return count;
+}
+
+/* Completes the jobs that the device says it has finished. Under the engine's lock. */
+static unsigned int enpu_queue_harvest_locked(struct enpu_queue *queue)
+{
+	return enpu_queue_harvest_to(queue, le64_to_cpu(READ_ONCE(queue->header->fence)));
+}
+
+/*
+ * The fence word in memory is wrong though the device is done with the queue: its register is
+ * taken instead. Under hw_lock.
+ */
+void enpu_queue_harvest_register(struct enpu_queue *queue)
+{
+	u64 fence = enpu_read64(queue->edev, ENPU_REG_QUEUE_FENCE(queue->id));
+	unsigned long flags;
+	unsigned int count;
+
+	spin_lock_irqsave(&queue->engine->lock, flags);
+	count = enpu_queue_harvest_locked(queue);
+	if (!count && fence != queue->done)
+		count = enpu_queue_harvest_to(queue, fence);
+	else
+		count = 0;
+	spin_unlock_irqrestore(&queue->engine->lock, flags);
+	if (count)
+		atomic_inc(&queue->edev->stats.bad_fences);
 }
 
 unsigned int enpu_queue_harvest(struct enpu_queue *queue)

@@ -72,6 +72,7 @@ void enpu_queue_ask_stop(struct enpu_queue *queue);
 int enpu_queue_wait_stopped(struct enpu_queue *queue, u64 deadline_ns);
 void enpu_queue_push(struct enpu_queue *queue, struct enpu_job *job);
 unsigned int enpu_queue_harvest(struct enpu_queue *queue);
+void enpu_queue_harvest_register(struct enpu_queue *queue);
 unsigned int enpu_engine_harvest(struct enpu_engine *engine);
 void enpu_queue_cancel(struct enpu_queue *queue, int error);
 bool enpu_queue_fail_head(struct enpu_queue *queue, u64 fence, int error,

@@ -83,6 +83,7 @@ ENPU_COUNTER(faults);
 ENPU_COUNTER(ecc_corrected);
 ENPU_COUNTER(lost_interrupts);
 ENPU_COUNTER(lost_doorbells);
+ENPU_COUNTER(bad_fences);
 ENPU_COUNTER(irq_storms);
 ENPU_COUNTER(dumps);
 ENPU_COUNTER(dumps_dropped);
@@ -100,6 +101,7 @@ static struct attribute *enpu_attrs[] = {
 	&dev_attr_ecc_corrected.attr,
 	&dev_attr_lost_interrupts.attr,
 	&dev_attr_lost_doorbells.attr,
+	&dev_attr_bad_fences.attr,
 	&dev_attr_failed_resets.attr,
 	&dev_attr_irq_storms.attr,
 	&dev_attr_dumps.attr,

@@ -60,6 +60,24 @@ static void enpu_tdr_kick_idle(struct enpu_engine *engine)
 	}
 }
 
+/* Queues that the device is done with, while our side still waits for jobs of them. */
+static void enpu_tdr_check_fences(struct enpu_engine *engine)
+{
+	struct enpu_device *edev = engine->edev;
+	u32 i;
+
+	for (i = 0; i < edev->num_queues; i++) {
+		struct enpu_queue *queue = edev->queues[i];
+
+		if (queue && queue->engine == engine && queue->enabled &&
+		    enpu_queue_has_jobs(queue) &&
+		    FIELD_GET(ENPU_QUEUE_STATUS_STATE,
+			      enpu_read32(edev, ENPU_REG_QUEUE_STATUS(i))) ==
+		    ENPU_QUEUE_STATE_IDLE)
+			enpu_queue_harvest_register(queue);
+	}
+}
+
 static void enpu_tdr_hang(struct enpu_engine *engine, struct enpu_queue *queue, u64 still_ns)
 {
 	struct enpu_device *edev = engine->edev;
@@ -87,6 +105,7 @@ static void enpu_tdr_look(struct enpu_engine *engine)
 		return;
 	}
 	enpu_errors_drain(edev);
+	enpu_tdr_check_fences(engine);
 	still = enpu_tdr_watch(engine);
 	if (engine->watch.queue == U32_MAX) {
 		if (still)

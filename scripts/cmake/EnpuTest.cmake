@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # enpu_test(NAME n (TARGET t | COMMAND cmd…) LEVEL l [HOST] [GUEST] [TIMEOUT s] [ARGS …] [ENV K=V …] [GUEST_ENV K=V …]
-#           [GUEST_FILES f…] [DEVICES d…] [ALLOW_LOG r…] [MEMORY m] [NO_MODULE] [PLAIN])
+#           [GUEST_FILES f…] [DEVICES d…] [ALLOW_LOG r…] [MEMORY m] [LANE l] [NO_MODULE] [PLAIN])
 #   NAME         unique, shown in results; the same NAME may be run on the host and in the guest
 #   TARGET       a Catch2 v3 executable, linked by the caller with Catch2::Catch2WithMain (or its own main)
 #   COMMAND      instead: a program or script that prints TAP on stdout (HOST only)
@@ -13,6 +13,7 @@
 #   DEVICES      -device arguments of its guest, one or more (default: one NPU with 2 cores); tests that agree share a guest
 #   ALLOW_LOG    kernel messages that the test provokes, regular expressions; every other error of the driver fails it
 #   MEMORY       of the guest, default 1G
+#   LANE         the guest lane that runs it, if not 'guest': faults, soak, fuzz
 #   NO_MODULE    enpu.ko is not loaded before the test (it lies at /enpu/enpu.ko)
 #   PLAIN        TARGET is no Catch2 program: its TAP output or else its exit status counts (77 is skipped)
 # Neither HOST nor GUEST given means HOST.
@@ -21,7 +22,7 @@ enable_testing()
 
 function(enpu_test)
   cmake_parse_arguments(T "HOST;GUEST;NO_MODULE;PLAIN"
-                        "NAME;TARGET;LEVEL;TIMEOUT;MEMORY" "COMMAND;ARGS;ENV;GUEST_ENV;GUEST_FILES;DEVICES;ALLOW_LOG" ${ARGN})
+                        "NAME;TARGET;LEVEL;TIMEOUT;MEMORY;LANE" "COMMAND;ARGS;ENV;GUEST_ENV;GUEST_FILES;DEVICES;ALLOW_LOG" ${ARGN})
   if(T_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "enpu_test(${T_NAME}): unknown argument ${T_UNPARSED_ARGUMENTS}")
   endif()
@@ -36,6 +37,9 @@ function(enpu_test)
   endif()
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 60)
+  endif()
+  if(NOT T_LANE)
+    set(T_LANE guest)
   endif()
   if(NOT T_MEMORY)
     set(T_MEMORY 1G)
@@ -80,7 +84,7 @@ macro(_enpu_guest_test)
   set_property(GLOBAL APPEND PROPERTY ENPU_GUEST_TESTS "  {\"name\": \"${T_NAME}\", \"level\": \"${T_LEVEL}\", \
 \"binary\": \"$<TARGET_FILE:${T_TARGET}>\", \"args\": [${_args}], \"env\": [${_env}], \"files\": [${_files}], \
 \"timeout\": ${T_TIMEOUT}, \"devices\": [${_devices}], \"allow_log\": [${_allow}], \"memory\": \"${T_MEMORY}\", \
-\"no_module\": ${_no_module}, \"plain\": ${_plain}}")
+\"lane\": \"${T_LANE}\", \"no_module\": ${_no_module}, \"plain\": ${_plain}}")
 endmacro()
 
 function(_enpu_json_list out)

@@ -8,17 +8,20 @@ from guestlib import paths
 from guestlib.paths import GuestError
 
 from . import cts, results
-from .guest import run_guest
 from .cuda import run_cuda
+from .guest import run_guest, run_lane
 from .host import run_device, run_host
 from .lint import run_lint
 from .results import FAILED, PASSED, SKIPPED, Case
 
 LANES = {"lint": run_lint, "host": run_host, "device": run_device, "cuda": run_cuda, "guest": run_guest}
+# Further lanes of the guest, run when they are named.
+LONG = ("faults", "soak", "fuzz")
 # Lanes that take too long for every run, and the command that runs each.
 LEFT_OUT = {
     "asan": "make test-asan: everything on the host under AddressSanitizer and UBSan",
     "tsan": "make test-tsan: everything on the host under ThreadSanitizer",
+    "faults": "make test-faults: each fault under each workload, and a soak",
     "kernel-debug": "make test-kernel-debug: the guest lane, KUnit and kmemleak on the sanitizer kernel",
     "kernel-next": "make test-kernel-next: the guest lane on the newest kernel of Debian",
     "bench": "make bench: measurements, no pass or fail",
@@ -32,15 +35,15 @@ def main():
     parser.add_argument("--name", help="only tests whose name contains this")
     options = parser.parse_args()
     for lane in options.lanes:
-        if lane not in LANES:
-            parser.error(f"no lane '{lane}'; there are {', '.join(LANES)}")
+        if lane not in LANES and lane not in LONG:
+            parser.error(f"no lane '{lane}'; there are {', '.join([*LANES, *LONG])}")
     lanes = options.lanes or list(LANES)
     cases, started = [], time.monotonic()
     for lane in lanes:
         print(f"== lane {lane}", flush=True)
         before = time.monotonic()
         try:
-            own = LANES[lane](options)
+            own = LANES[lane](options) if lane in LANES else run_lane(options, lane)
         except GuestError as e:
             own = [Case(lane, lane, lane, lane, FAILED, 0, str(e))]
             print(f"  {e}")

@@ -14,20 +14,25 @@ from . import cts, kernel_checks, results
 from .results import FAILED, PASSED, SKIPPED, Case
 
 
-def selected(options):
+def selected(options, lane):
     for test in read_list()["tests"]:
-        if (not options.level or test["level"] in options.level) and (not options.name or options.name in test["name"]):
+        if test.get("lane", "guest") == lane and (not options.level or test["level"] in options.level) and (not options.name or options.name in test["name"]):
             yield test
 
 
 def run_guest(options):
-    tests = list(selected(options))
+    return run_lane(options, "guest")
+
+
+def run_lane(options, lane):
+    """The tests that are registered for a lane of the guest."""
+    tests = list(selected(options, lane))
     if not tests:
         return [Case("guest", "kernel", "guest", "guest", SKIPPED, 0, "no test is registered for the guest")]
     groups = {}
     for test in tests:
         groups.setdefault((tuple(test["devices"]) or (DEFAULT_DEVICE,), test["memory"], test["no_module"]), []).append(test)
-    cases, has_device = kernel_checks.run_kunit(), default_device() != "none"
+    cases, has_device = kernel_checks.run_kunit() if lane == "guest" else [], default_device() != "none"
     for (devices, memory, no_module), members in groups.items():
         devices = [d for d in devices if d != "none"]
         if devices and not has_device:
@@ -100,6 +105,8 @@ def run_test(session, config, test):
     except GuestError as e:
         status, usable, output = -1, False, str(e)
     seconds = time.monotonic() - started
+    for extra in paths.pathlib.Path(config.out).glob("*.json"):
+        extra.replace(paths.results() / extra.name)
     (folder / f"{name}.log").write_text(output + "\n--- kernel log ---\n" + session.log_text, encoding="utf-8")
     session.log_text = ""
     own = cts.take(report.with_name(f"{name}.cts.json"), name, "guest", level) or read_cases(report, output, level, name)
