@@ -28,7 +28,7 @@ kmod: setup ## the kernel module, against the guest's kernel
 device: cpp ## QEMU with the device
 	@scripts/qemu build
 
-.PHONY: run test test-lint test-host test-device test-cuda test-guest test-asan test-tsan test-kernel-debug test-kernel-next bench
+.PHONY: run test test-lint test-host test-device test-cuda test-guest test-asan test-tsan test-faults test-kernel-debug test-kernel-next bench
 run: all ## read a picture's text on the NPU in the guest: make run [IMAGE=FILE]
 	@scripts/run $(IMAGE)
 
@@ -57,6 +57,9 @@ test-asan: setup ## host tests under AddressSanitizer and UBSan (build/asan/)
 test-tsan: setup ## host tests under ThreadSanitizer (build/tsan/)
 	@ENPU_BUILD=$(BUILD)/tsan scripts/cpp -DENPU_SANITIZE=thread
 	@ENPU_BUILD=$(BUILD)/tsan scripts/test host $(TEST_ARGS)
+
+test-faults: all ## each fault under each workload, in the guest; results in build/results/faults.json
+	@scripts/test faults $(TEST_ARGS)
 
 test-kernel-debug: all ## guest tests, KUnit and kmemleak on the sanitizer kernel (built once, 17 minutes); results in build/results/kernel-debug/
 	@ENPU_KERNEL=debug scripts/kernel module

@@ -15,6 +15,7 @@
 #include "enpu_job.h"
 #include "enpu_local.h"
 #include "enpu_reset.h"
+#include "enpu_tdr.h"
 
 /* A reset waits for one tile of every engine, in an emulator on a busy host. */
 #define ENPU_RESET_TIMEOUT_US	(3 * USEC_PER_SEC)
@@ -199,6 +200,7 @@ int enpu_engines_init(struct enpu_device *edev)
 		engine->index = i;
 		engine->is_copy = copy;
 		engine->watch.queue = U32_MAX;
+		enpu_tdr_init(engine);
 		snprintf(engine->name, sizeof(engine->name), "enpu-%s%u", copy ? "copy" : "compute",
 			 copy ? i - edev->num_compute : i);
 		spin_lock_init(&engine->lock);

@@ -61,6 +61,7 @@ struct enpu_engine {
 		u64 progress;
 		u64 since_ns;
 	} watch;
+	struct delayed_work watchdog;
 };
 
 /**

@@ -16,6 +16,7 @@
 #include "enpu_inject.h"
 #include "enpu_pm.h"
 #include "enpu_reset.h"
+#include "enpu_tdr.h"
 #include "enpu_vm.h"
 
 static int enpu_open(struct drm_device *drm, struct drm_file *file)
@@ -171,6 +172,7 @@ static void enpu_stop(struct enpu_device *edev)
 		pci_clear_master(edev->pdev);
 	}
 	enpu_irq_fini(edev);
+	enpu_tdr_fini(edev);
 	disable_work_sync(&edev->error_work);
 	disable_work_sync(&edev->reset_work);
 	/* After those that use them. */

@@ -150,6 +150,7 @@ static struct dma_fence *enpu_sched_run_job(struct drm_sched_job *base)
 		list_add_tail(&job->queue_link, &queue->jobs);
 		trace_enpu_job_run(job);
 		enpu_queue_push(queue, job);
+		enpu_tdr_start(engine);
 	}
 	spin_unlock_irqrestore(&engine->lock, flags);
 	drm_dev_exit(idx);

@@ -317,13 +317,12 @@ void enpu_queue_harvest_register(struct enpu_queue *queue)
 
 	spin_lock_irqsave(&queue->engine->lock, flags);
 	count = enpu_queue_harvest_locked(queue);
-	if (!count && fence != queue->done)
-		count = enpu_queue_harvest_to(queue, fence);
-	else
-		count = 0;
-	spin_unlock_irqrestore(&queue->engine->lock, flags);
+	/* Rightly finished; the interrupt has not come within the tick. */
 	if (count)
+		atomic_inc(&queue->edev->stats.lost_interrupts);
+	else if (fence != queue->done && enpu_queue_harvest_to(queue, fence))
 		atomic_inc(&queue->edev->stats.bad_fences);
+	spin_unlock_irqrestore(&queue->engine->lock, flags);
 }
 
 unsigned int enpu_queue_harvest(struct enpu_queue *queue)

@@ -133,15 +133,72 @@ void enpu_tdr_tick(struct enpu_engine *engine)
 	if (!drm_dev_enter(&edev->drm, &idx))
 		goto out;
 	/* What is found here was finished, but its interrupt has not come within the tick. */
-	if (enpu_engine_harvest(engine)) {
+	if (enpu_engine_harvest(engine))
 		atomic_inc(&edev->stats.lost_interrupts);
-	} else {
-		mutex_lock(&edev->hw_lock);
-		if (edev->running)
-			enpu_tdr_look(engine);
-		mutex_unlock(&edev->hw_lock);
-	}
+	/* Others may have finished while one is stuck. */
+	mutex_lock(&edev->hw_lock);
+	if (edev->running)
+		enpu_tdr_look(engine);
+	mutex_unlock(&edev->hw_lock);
 	drm_dev_exit(idx);
 out:
 	dma_fence_end_signalling(cookie);
+}
+
+static bool enpu_engine_has_jobs(struct enpu_engine *engine)
+{
+	struct enpu_queue *queue;
+	unsigned long flags;
+	bool has = false;
+
+	spin_lock_irqsave(&engine->lock, flags);
+	list_for_each_entry(queue, &engine->queues, link)
+		has |= !list_empty(&queue->jobs);
+	spin_unlock_irqrestore(&engine->lock, flags);
+	return has;
+}
+
+/*
+ * The scheduler starts its timeout anew with every job that begins, so programs that keep
+ * submitting could put the tick off for ever. This one comes whatever they do.
+ */
+static void enpu_tdr_watchdog(struct work_struct *work)
+{
+	struct enpu_engine *engine = container_of(work, struct enpu_engine, watchdog.work);
+	struct enpu_device *edev = engine->edev;
+	bool cookie = dma_fence_begin_signalling();
+	int idx;
+
+	if (!drm_dev_enter(&edev->drm, &idx))
+		goto out;
+	mutex_lock(&edev->hw_lock);
+	if (edev->running)
+		enpu_tdr_look(engine);
+	mutex_unlock(&edev->hw_lock);
+	if (enpu_engine_has_jobs(engine))
+		enpu_tdr_start(engine);
+	drm_dev_exit(idx);
+out:
+	dma_fence_end_signalling(cookie);
+}
+
+void enpu_tdr_init(struct enpu_engine *engine)
+{
+	INIT_DELAYED_WORK(&engine->watchdog, enpu_tdr_watchdog);
+}
+
+/* A job goes to the hardware. Any context; a watchdog that runs is left as it is. */
+void enpu_tdr_start(struct enpu_engine *engine)
+{
+	queue_delayed_work(engine->edev->recovery_wq, &engine->watchdog,
+			   msecs_to_jiffies(ENPU_TICK_MS));
+}
+
+/* No watchdog runs any more when this returns. */
+void enpu_tdr_fini(struct enpu_device *edev)
+{
+	u32 i;
+
+	for (i = 0; i < edev->num_engines; i++)
+		disable_delayed_work_sync(&edev->engines[i].watchdog);
 }

@@ -102,10 +102,14 @@ std::string leftovers() {
 }
 
 uint64_t local_free() {
-    enpu_memory_info info{};
-    const auto device = Device::open(nullptr);
-    check([&](enpu_error* e) { return enpu_device_get_memory(device.get(), &info, e); });
-    return info.local_free;
+    try {
+        enpu_memory_info info{};
+        const auto device = Device::open(nullptr);
+        check([&](enpu_error* e) { return enpu_device_get_memory(device.get(), &info, e); });
+        return info.local_free;
+    } catch (const Error&) {
+        return ~0ull;
+    }
 }
 
 KernelLog::KernelLog() : fd_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {

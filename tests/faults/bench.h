@@ -26,6 +26,7 @@ bool bus_reset();
 
 // Live objects of the driver, in words; empty when there are none.
 std::string leftovers();
+// Of local memory; ~0 while the device does not answer.
 uint64_t local_free();
 
 // The kernel log from its end when this was made.

@@ -39,6 +39,26 @@ TEST_CASE("a hung job is blamed, and nobody else") {
     innocent.run(0, Commands().nop());
 }
 
+TEST_CASE("a client that keeps submitting does not put off the end of a hung job") {
+    Fixture guilty(kTimeoutMs), eager;
+    inject(ENPU_FAULT_KIND_ENGINE_HANG, 0);
+    REQUIRE(guilty.submit(0, Commands().nop()) == 0);
+    wait_until_busy();
+    const uint32_t bytes = Commands().nop().write_to(eager.commands.data());
+    const int64_t until = deadline(std::chrono::seconds(8));
+    // Each job that begins starts the scheduler's own timeout anew.
+    while (guilty.device.status(guilty.ctx).error == 0 && deadline({}) < until) {
+        const int ret =
+            Submit(eager.ctx, 0, Fixture::kCmdVa, bytes).signal(eager.done).send(eager.device);
+        REQUIRE((ret == 0 || ret == -EAGAIN));
+        usleep(50'000);
+    }
+    CHECK(guilty.device.status(guilty.ctx).error == -ETIMEDOUT);
+    REQUIRE(eager.device.syncobj_wait(eager.done) == 0);
+    CHECK(eager.device.status(eager.ctx).error == 0);
+    clear_faults();
+}
+
 TEST_CASE("jobs behind a hung one of the same context are cancelled") {
     Fixture f(kTimeoutMs);
     inject(ENPU_FAULT_KIND_ENGINE_HANG, f.copy);
