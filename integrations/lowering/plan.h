@@ -24,14 +24,15 @@ struct View {
 };
 
 struct Buffer {
-    enum class Kind { kTemporary, kInput, kConstant };
+    enum class Kind { kTemporary, kInput, kConstant, kExternal };
     Kind kind = Kind::kTemporary;
     uint64_t bytes = 0;
     int index = -1;  // kInput: of the graph's inputs; kConstant: of Plan::constants
     int first = -1;  // kernels of the first write and the last use; outputs live to the end
     int last = -1;
-    bool in_place = false;  // took over the memory of an operand that dies as it is written
-    uint64_t offset = 0;    // temporaries and inputs: in the arena
+    bool in_place = false;    // took over the memory of an operand that dies as it is written
+    uint64_t offset = 0;      // temporaries and inputs: in the arena
+    void* address = nullptr;  // kExternal: device memory of the caller
 };
 
 // Data that every program of a session shares. With pack >= 0, `view` of it is put into the

@@ -42,7 +42,9 @@ struct Numbering {
     explicit Numbering(const Plan& plan) : value_of(plan.buffers.size(), -1) {
         for (size_t b = 0; b < plan.buffers.size(); ++b) {
             const Buffer& buffer = plan.buffers[b];
-            if (buffer.kind == Buffer::Kind::kConstant || buffer.first < 0) continue;
+            const bool in_arena =
+                buffer.kind == Buffer::Kind::kTemporary || buffer.kind == Buffer::Kind::kInput;
+            if (!in_arena || buffer.first < 0) continue;
             value_of[b] = static_cast<int>(buffer_of.size());
             buffer_of.push_back(b);
         }

@@ -30,8 +30,10 @@ Program::~Program() {
 
 void* Program::address(const View& view) const {
     const Buffer& buffer = plan.buffers[static_cast<size_t>(view.buffer)];
-    return static_cast<char*>(arena_) + buffer.offset +
-           view.offset * static_cast<int64_t>(dtype_bytes(view.dtype));
+    char* base = buffer.kind == Buffer::Kind::kExternal
+                     ? static_cast<char*>(buffer.address)
+                     : static_cast<char*>(arena_) + buffer.offset;
+    return base + view.offset * static_cast<int64_t>(dtype_bytes(view.dtype));
 }
 
 rt_operand Program::operand(DeviceSession& session, const View& view) {
