@@ -73,3 +73,24 @@ finish_modules() {
     [[ -d $1/lib/modules ]] || { mkdir -p "$1/lib" && ln -sfn "$1/usr/lib/modules" "$1/lib/modules"; }
     depmod -b "$1" "$(cat "$1/release")"
 }
+
+# in_private_root ROOT COMMAND [FOLDER…]: a shell command line inside another root, with folders of the host at their own paths;
+# without root by a user namespace. The environment is ENPU_* and GGML_* only.
+in_private_root() {
+    local how=(unshare --mount)
+    [[ $(id -u) == 0 ]] || how=(unshare --map-root-user --mount)
+    # Inside a chroot "/" is no mount whose propagation could be changed.
+    mountpoint -q / || how+=(--propagation unchanged)
+    local vars=()
+    mapfile -t vars < <(env | grep -E '^(ENPU|GGML)_[A-Z_]+=' || true)
+    # shellcheck disable=SC2016
+    "${how[@]}" bash -c '
+        set -e
+        root=$1 command=$2 folders=$3; shift 3
+        mkdir -p "$root/dev" "$root/proc" "$root/tmp"
+        mount --rbind /dev "$root/dev"
+        mount --rbind /proc "$root/proc"
+        while ((folders-- > 0)); do mkdir -p "$root$1"; mount --rbind "$1" "$root$1"; shift; done
+        exec chroot "$root" /usr/bin/env -i PATH=/usr/bin:/usr/sbin HOME=/ "$@" bash -c "$command"
+    ' _ "$1" "$2" "$(($# - 2))" "${@:3}" "${vars[@]}"
+}
