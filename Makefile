@@ -28,7 +28,7 @@ kmod: setup ## the kernel module, against the guest's kernel
 device: cpp ## QEMU with the device
 	@scripts/qemu build
 
-.PHONY: run test test-lint test-host test-device test-cuda test-guest test-asan test-tsan test-faults test-kernel-debug test-kernel-next bench
+.PHONY: run test test-lint test-host test-device test-cuda test-guest test-asan test-tsan test-faults test-kernel-debug test-kernel-next test-frameworks bench
 run: all ## read a picture's text on the NPU in the guest: make run [IMAGE=FILE]
 	@scripts/run $(IMAGE)
 
@@ -68,6 +68,11 @@ test-kernel-debug: all ## guest tests, KUnit and kmemleak on the sanitizer kerne
 test-kernel-next: all ## guest tests on Debian's newest kernel; results in build/results/kernel-next/
 	@ENPU_KERNEL=next scripts/kernel module
 	@ENPU_KERNEL=next scripts/test guest $(TEST_ARGS)
+
+test-frameworks: setup ## the frameworks' own tests on our plug-ins (ggml); results in build/results/frameworks.json
+	@scripts/frameworks get
+	@scripts/cpp -DENPU_FRAMEWORKS=ON
+	@integrations/ggml/ops_test.py $(BUILD)/lib/libenpu-ggml.so $(BUILD)/results/frameworks.json
 
 bench: all ## measurements in the guest and on the host; results in build/results/bench.json
 	@scripts/bench

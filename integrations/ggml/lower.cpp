@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-
 namespace enpu::ggml {
 
 using lowering::fail;
@@ -127,6 +126,14 @@ View Lowering::floats(const ggml_tensor* t) {
 
 View Lowering::floats_or_same(const ggml_tensor* t) {
     return ggml_is_quantized(t->type) ? dequantise(t) : tensor(t);
+}
+
+View Lowering::input_apart(const ggml_tensor* node) {
+    const View x = tensor(node->src[0]);
+    if (node->src[0]->data != node->data || x.dtype != ENPU_OP_F32) return as_f32(x);
+    View copy = temporary(ENPU_OP_F32, x.dims);
+    move(x, copy);
+    return copy;
 }
 
 View Lowering::constant(const std::vector<float>& values, const Dims& dims) {

@@ -28,6 +28,8 @@ class Lowering : public lowering::PlanBuilder {
     View as_f32(const View& view);                   // by a cast if need be
     View floats(const ggml_tensor* tensor);          // any type, quantised ones too, as F32
     View floats_or_same(const ggml_tensor* tensor);  // quantised ones as F32, others as they are
+    // The first input as F32, in other memory than the result: for kernels that cannot work in place.
+    View input_apart(const ggml_tensor* node);
     View constant(const std::vector<float>& values, const Dims& dims);
     // The bytes of a quantised tensor as elements: `dims` inside one block come after those of
     // the blocks.

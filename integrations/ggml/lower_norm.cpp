@@ -17,7 +17,7 @@ enpu_op_norm_params norm_params(uint32_t kind, uint32_t axis, uint32_t groups, f
 
 void Lowering::norm(const ggml_tensor* node) {
     const View y = tensor(node);
-    const View x = as_f32(tensor(node->src[0]));
+    const View x = input_apart(node);
     const View result = result_f32(y);
     switch (node->op) {
         case GGML_OP_NORM:
@@ -72,7 +72,7 @@ std::vector<float> alibi_slopes(int64_t heads, float max_bias) {
 // takes its share.
 void Lowering::soft_max(const ggml_tensor* node) {
     const View y = tensor(node);
-    View x = as_f32(tensor(node->src[0]));
+    View x = input_apart(node);
     const float scale = param_f32(node, 0), max_bias = param_f32(node, 1);
     if (scale != 1) x = unary(ENPU_OP_UNARY_SCALE, x, scale, 0);
     if (node->src[1]) {

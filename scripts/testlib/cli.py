@@ -24,6 +24,7 @@ LEFT_OUT = {
     "faults": "make test-faults: each fault under each workload, and a soak",
     "kernel-debug": "make test-kernel-debug: the guest lane, KUnit and kmemleak on the sanitizer kernel",
     "kernel-next": "make test-kernel-next: the guest lane on the newest kernel of Debian",
+    "frameworks": "make test-frameworks: ggml's own operator tests on the backend",
     "bench": "make bench: measurements, no pass or fail",
 }
 
