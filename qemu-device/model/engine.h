@@ -69,6 +69,7 @@ class Engine final : ops::Progress {
     uint64_t busy_ns() const;
     // Does it hold the queue, for a job or for a look at its memory?
     bool attends(uint32_t queue) const { return job.queue == queue || attended_ == queue; }
+    Memory& memory() { return memory_; }  // for saved state, while resting
     // To the state of a new device, but for the power-on counters.
     void reset();
     void request_reset();

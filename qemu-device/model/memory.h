@@ -38,6 +38,8 @@ class Memory {
                  std::byte*& pointer, Fault& fault);
 
     // Payload bytes since they were last asked for.
+    uint64_t read_bytes() const { return read_bytes_; }
+    uint64_t written_bytes() const { return written_bytes_; }
     uint64_t take_read() { return std::exchange(read_bytes_, 0); }
     uint64_t take_written() { return std::exchange(written_bytes_, 0); }
     void count(uint64_t read, uint64_t written) {

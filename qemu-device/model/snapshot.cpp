@@ -9,7 +9,7 @@ namespace enpu::model {
 namespace {
 
 constexpr uint64_t kMagic = 0x544154532d55504eull;  // "NPU-STAT"
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr uint64_t kTileBytes = 4 << 20;  // COPY and FILL rest at multiples of it
 constexpr uint32_t kMaxMessages = 1 << 20;
 
@@ -35,6 +35,16 @@ void visit_engine(Archive& a, Engine& engine) {
     a.value(engine.progress);
     a.value(engine.busy_total_ns);
     a.value(engine.jobs);
+    // What a COPY or FILL has moved is counted when it ends; other packets start again.
+    uint64_t read = engine.job.copied ? engine.memory().read_bytes() : 0;
+    uint64_t written = engine.job.copied ? engine.memory().written_bytes() : 0;
+    a.value(read);
+    a.value(written);
+    if (Archive::kLoads) {
+        engine.memory().take_read();
+        engine.memory().take_written();
+        engine.memory().count(read, written);
+    }
 }
 
 template <class Archive>
