@@ -87,6 +87,7 @@ inline const enpu_hal_plugin* plugin() {
 
 // Objects that a device still counts when a test has destroyed all of its own: the test fails.
 void note_leaks(const enpu_hal_plugin& hal, enpu_hal_device* device, uint32_t caps);
+std::string take_leaks();  // what was noted since the last call; empty: nothing
 
 class Fixture {
   public:

@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <mutex>
 
 #include "fixture.h"
 
@@ -26,8 +25,6 @@ struct Outcome {
     std::string name, status, reason;
 };
 std::vector<Outcome> outcomes;
-std::mutex leaks_mutex;
-std::string leaks;  // of the case that runs
 
 class Listener final : public Catch::EventListenerBase {
   public:
@@ -45,7 +42,7 @@ class Listener final : public Catch::EventListenerBase {
     }
     void testCaseEnded(const Catch::TestCaseStats& stats) override {
         Outcome outcome{stats.testInfo->name, "passed", reason_};
-        std::lock_guard lock(leaks_mutex);
+        const std::string leaks = take_leaks();
         if (stats.totals.assertions.failed) {
             outcome.status = "failed";
         } else if (!leaks.empty()) {
@@ -55,7 +52,6 @@ class Listener final : public Catch::EventListenerBase {
         } else if (stats.totals.testCases.skipped || reason_.starts_with("unsupported")) {
             outcome.status = "unsupported";
         }
-        leaks.clear();
         outcomes.push_back(std::move(outcome));
     }
 
@@ -173,18 +169,6 @@ void write(const char* path, const std::string& name) {
 }
 
 }  // namespace
-
-void enpu::hal::cts::note_leaks(const enpu_hal_plugin& hal, enpu_hal_device* device,
-                                uint32_t caps) {
-    if (!(caps & ENPU_HAL_CAP_PROFILE)) return;
-    auto now = with_header<enpu_hal_counters>(ENPU_HAL_TYPE_COUNTERS);
-    if (hal.profile->counters(device, &now, nullptr) != ENPU_HAL_OK) return;
-    if (!(now.live_buffers | now.live_queues | now.live_fences | now.live_graphs)) return;
-    std::lock_guard lock(leaks_mutex);
-    leaks = "leaked: " + std::to_string(now.live_buffers) + " buffers, " +
-            std::to_string(now.live_queues) + " queues, " + std::to_string(now.live_fences) +
-            " fences, " + std::to_string(now.live_graphs) + " graphs";
-}
 
 int main(int argc, char* argv[]) {
     const char* path = std::getenv("ENPU_CTS_OUT");

@@ -407,3 +407,8 @@ TEST_CASE("cuda: without a driver or a GPU the backend loads and says why", "[.a
     HAL_FAILS(hal->driver->enumerate(0, &info, &status), ENPU_HAL_NOT_FOUND);
     CHECK(contains(status.message, expected));
 }
+
+// Cases run in the order of this file.
+TEST_CASE("cuda: no case left an object alive", "[leaks]") {
+    CHECK(take_leaks().empty());
+}
