@@ -42,7 +42,9 @@ void Engine::main() {
         Lock lock(device_.mutex);
         resting_ = idle_ = false;
         while (!quit) {
-            if (step(lock) || device_.deliver(lock)) continue;
+            // Messages go out after each step: jobs one after the other must not hold them back.
+            const bool worked = step(lock);
+            if (device_.deliver(lock) || worked) continue;
             idle_ = true;
             device_.try_finish_reset();
             rest(lock, next_deadline());

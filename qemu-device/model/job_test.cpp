@@ -29,6 +29,29 @@ TEST_CASE("A job of a NOP completes") {
     CHECK(rig.read32(ENPU_REG_ERR_COUNT) == 0);
 }
 
+TEST_CASE("The interrupt of a job does not wait for the jobs behind it") {
+    Rig rig(mode(false));
+    rig.set_up();
+    auto queue = rig.queue(0, rig.copy_engine());
+    const uint64_t bytes = 9 << 20;
+    const uint64_t source = rig.buffer(bytes), target = rig.local_buffer(bytes);
+    std::atomic<uint64_t> done_at_first{0};
+    rig.on_irq = [&](uint32_t) {
+        uint64_t none = 0;
+        done_at_first.compare_exchange_strong(none, rig.fence(queue));
+    };
+    const auto copies = [&] {
+        Commands commands;
+        for (int i = 0; i < 8; ++i) commands.copy(target, source, bytes);
+        return commands;
+    };
+    uint64_t fence = 0;
+    for (int job = 0; job < 4; ++job) fence = rig.push(queue, copies());
+    REQUIRE(rig.wait_fence(queue, fence));
+    CHECK(rig.wait_for([&] { return done_at_first != 0; }));
+    CHECK(done_at_first == 1);
+}
+
 TEST_CASE("COPY between guest and local memory, across pages") {
     Rig rig(mode(GENERATE(true, false)));
     rig.set_up();

@@ -102,6 +102,7 @@ TEST_CASE("exec: the arms of a diamond overlap, by the clock of the device") {
     g.instantiate(RT_GRAPH_TIMING);
     CHECK(g.info().lanes == 2);
     CHECK(g.info().fences == 2);
+    std::string times;
     bool overlapped = false;  // the host may be busy with something else: not in every launch
     for (int round = 0; round < 20 && !overlapped; ++round) {
         MUST(rt_graph_launch(g.exec, f.stream));
@@ -111,7 +112,10 @@ TEST_CASE("exec: the arms of a diamond overlap, by the clock of the device") {
         REQUIRE(g.time(first).end_ns <= std::min(l.start_ns, r.start_ns));
         REQUIRE(std::max(l.end_ns, r.end_ns) <= g.time(end).start_ns);
         overlapped = std::max(l.start_ns, r.start_ns) < std::min(l.end_ns, r.end_ns);
+        times += " " + std::to_string(r.start_ns - l.start_ns) + "/" +
+                 std::to_string(l.end_ns - l.start_ns);
     }
+    INFO("ns by which the second arm began later / that the first took:" << times);
     CHECK(overlapped);
     const auto seen = f.download<float>(d, kCount);
     rt_graph_options options{};

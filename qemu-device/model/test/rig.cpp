@@ -170,7 +170,11 @@ Rig::Rig(const Options& options)
     host.dma_write = [](void* self, uint64_t bus, const void* buffer, uint64_t bytes) {
         return static_cast<Rig*>(self)->ram.write(bus, buffer, bytes);
     };
-    host.raise_irq = [](void* self, uint32_t vector) { ++static_cast<Rig*>(self)->irqs[vector]; };
+    host.raise_irq = [](void* self, uint32_t vector) {
+        Rig& rig = *static_cast<Rig*>(self);
+        ++rig.irqs[vector];
+        if (rig.on_irq) rig.on_irq(vector);
+    };
     host.clock_ns = [](void* self) { return now_ns() + static_cast<Rig*>(self)->clock_offset; };
     host.thread_enter = [](void* self) { ++static_cast<Rig*>(self)->threads; };
     host.thread_leave = [](void* self) { --static_cast<Rig*>(self)->threads; };

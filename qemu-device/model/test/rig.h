@@ -150,6 +150,7 @@ class Rig {
     std::unique_ptr<std::byte, void (*)(void*)> local;
     enpu_model* model = nullptr;
     std::array<std::atomic<uint32_t>, ENPU_MAX_VECTORS> irqs{};
+    std::function<void(uint32_t vector)> on_irq;  // set before work is pushed
     std::atomic<uint64_t> clock_offset{0};
     std::atomic<bool> removed{false};
     std::atomic<int> threads{0};
