@@ -97,9 +97,11 @@ void enpu_job_end(struct enpu_job *job, int error, const struct enpu_error_recor
 {
 	struct enpu_ctx *ctx = job->ctx;
 	unsigned long flags;
+	bool first;
 
 	spin_lock_irqsave(&ctx->lock, flags);
-	if (!job->ended) {
+	first = !job->ended;
+	if (first) {
 		job->ended = true;
 		list_del_init(&job->ctx_link);
 		ctx->unfinished--;
@@ -107,7 +109,8 @@ void enpu_job_end(struct enpu_job *job, int error, const struct enpu_error_recor
 			enpu_ctx_note_failure(ctx, job, error, record);
 	}
 	spin_unlock_irqrestore(&ctx->lock, flags);
-	trace_enpu_job_done(job, error);
+	if (first)
+		trace_enpu_job_done(job, error);
 }
 
 /* The hardware is done with the job: end it and signal. Under the engine's lock. */
