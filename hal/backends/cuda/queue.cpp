@@ -362,6 +362,13 @@ enpu_hal_queue::Move enpu_hal_queue::retire_job(Job& job) {
         query_end(job, &ready);
         if (!ready) return Move::kStuck;
     }
+    // Nobody may see the signals before the points that they came after: those are told by other
+    // queues, which ask the driver in their own time.
+    const bool ahead =
+        !job.failed && std::any_of(job.waits.begin(), job.waits.end(), [](const auto& point) {
+            return point.fence->look(point.value) == enpu_hal_fence::Look::kOnGpu;
+        });
+    if (ahead) return Move::kStuck;
     if (job.since != 0) calls_in_flight_ -= std::min(calls_in_flight_, calls(job));
     finish(job);
     return Move::kDone;
