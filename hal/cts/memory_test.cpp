@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Buffers, mapping, copies and fills.
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -294,6 +295,12 @@ TEST_CASE("memory: what is no shared memory is not imported", "[memory][share][e
               ENPU_HAL_INVALID_ARGUMENT);
     ::close(ends[0]);
     ::close(ends[1]);
+    // A memory file that its owner may still shrink: its pages could go away under the device.
+    const int loose = memfd_create("loose", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    REQUIRE(ftruncate(loose, 4096) == 0);
+    HAL_FAILS(f.hal->memory->import_fd(f.device, loose, &buffer, &status),
+              ENPU_HAL_INVALID_ARGUMENT);
+    ::close(loose);
     CHECK(buffer == nullptr);
 }
 

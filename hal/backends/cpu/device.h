@@ -4,37 +4,22 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <string>
 
 #include "enpu_hal.h"
 #include "enpu_hw.h"
+#include "host_counters.h"
+#include "sleepers.h"
 #include "structure.h"
 
 struct enpu_hal_device {
     std::string spec;
     uint32_t threads = 1;
 
-    // One place where every waiter of the device sleeps. A signal takes the lock only when somebody
-    // sleeps.
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::atomic<uint32_t> sleepers{0};
-
-    struct Counters {
-        std::atomic<uint64_t> ops[ENPU_OPS]{};
-        std::atomic<uint64_t> jobs{0}, jobs_failed{0}, copies{0}, copy_bytes{0};
-        std::atomic<uint64_t> busy_compute_ns{0}, busy_copy_ns{0}, work{0};
-        std::atomic<uint64_t> buffers{0}, queues{0}, fences{0}, graphs{0};  // that exist now
-    } counters;
-
-    // Wakes the sleepers after something they look at has changed.
-    void notify();
-    // Blocks until ready() or the deadline; the last value of ready().
-    template <typename Ready>
-    bool wait_until(uint64_t deadline_ns, Ready ready);
+    enpu::hal::Sleepers sleepers;
+    enpu::hal::Counters counters;
 };
 
 struct enpu_hal_buffer {
@@ -61,7 +46,8 @@ struct enpu_hal_fence {
     enpu_hal_device* device;
     std::atomic<uint64_t> value;
     std::atomic<bool> failed{false};
-    enpu_hal_status failure{};  // written once, before failed
+    std::mutex failure_mutex;   // one failure is written
+    enpu_hal_status failure{};  // once, before failed
 
     // Reached, or will never be.
     bool settled(uint64_t point) const { return value.load() >= point || failed.load(); }
@@ -69,19 +55,6 @@ struct enpu_hal_fence {
     void signal(uint64_t point);
     void fail(const enpu_hal_status& why);
 };
-
-template <typename Ready>
-bool enpu_hal_device::wait_until(uint64_t deadline_ns, Ready ready) {
-    if (ready()) return true;
-    std::unique_lock lock(mutex);
-    // Seen by whoever changes something after our look at ready() below.
-    sleepers.fetch_add(1);
-    const std::chrono::steady_clock::time_point deadline{std::chrono::nanoseconds(
-        deadline_ns > uint64_t(INT64_MAX) ? INT64_MAX : int64_t(deadline_ns))};
-    const bool result = changed.wait_until(lock, deadline, ready);
-    sleepers.fetch_sub(1);
-    return result;
-}
 
 namespace enpu::hal::cpu {
 

@@ -29,28 +29,21 @@ enpu_hal_buffer::~enpu_hal_buffer() {
     --device->counters.buffers;
 }
 
-void enpu_hal_device::notify() {
-    if (sleepers.load() == 0) return;
-    // Taken so that a waiter is either before its look at the change, or asleep.
-    { std::lock_guard lock(mutex); }
-    changed.notify_all();
-}
-
 void enpu_hal_fence::signal(uint64_t point) {
     uint64_t now = value.load();
     while (now < point && !value.compare_exchange_weak(now, point)) {
     }
-    device->notify();
+    device->sleepers.notify();
 }
 
 void enpu_hal_fence::fail(const enpu_hal_status& why) {
     {
-        std::lock_guard lock(device->mutex);
+        std::lock_guard lock(failure_mutex);
         if (failed.load()) return;  // the first failure is the one to tell
         failure = why;
         failed.store(true);
     }
-    device->notify();
+    device->sleepers.notify();
 }
 
 namespace enpu::hal::cpu {
@@ -58,9 +51,11 @@ namespace {
 
 // Memory that an exported descriptor names too.
 uint32_t allocate_shared(enpu_hal_buffer& buffer, enpu_hal_status* status) {
-    buffer.shared = memfd_create("enpu-cpu", MFD_CLOEXEC);
+    buffer.shared = memfd_create("enpu-cpu", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     void* memory = MAP_FAILED;
-    if (buffer.shared >= 0 && ftruncate(buffer.shared, off_t(buffer.bytes)) == 0)
+    // Whoever gets the descriptor cannot take the pages away from under us.
+    if (buffer.shared >= 0 && ftruncate(buffer.shared, off_t(buffer.bytes)) == 0 &&
+        fcntl(buffer.shared, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         memory = mmap(nullptr, buffer.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, buffer.shared, 0);
     if (memory == MAP_FAILED)
         return fail_device(status, ENPU_HAL_RESOURCE_EXHAUSTED, -errno,
@@ -150,11 +145,14 @@ uint32_t export_fd(enpu_hal_buffer* buffer, int* fd, enpu_hal_status* status) {
 uint32_t import_fd(enpu_hal_device* device, int fd, enpu_hal_buffer** buffer,
                    enpu_hal_status* status) {
     struct stat about {};
-    // A pipe or a file that shrinks under us would end in SIGBUS: memory files only.
-    if (fd < 0 || fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size <= 0 ||
-        fcntl(fd, F_GET_SEALS) < 0)
+    // A file that shrinks under us would end in SIGBUS: memory files that cannot, only.
+    const int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
+    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &about) != 0 ||
+        !S_ISREG(about.st_mode) || about.st_size <= 0)
         return fail(status, ENPU_HAL_INVALID_ARGUMENT,
-                    "import: descriptor %d is no shared memory of a cpu device", fd);
+                    "import: descriptor %d is no shared memory of a cpu device, sealed against "
+                    "shrinking",
+                    fd);
     auto made = std::unique_ptr<enpu_hal_buffer>(new (std::nothrow) enpu_hal_buffer(device));
     if (!made) return no_memory(status);
     made->bytes = uint64_t(about.st_size);
@@ -206,21 +204,8 @@ uint32_t fence_wait(enpu_hal_device* device, const enpu_hal_point* points, uint3
     if (uint32_t code = check_points(points, count, kMaxPoints, status)) return code;
     if (count == 0) return ENPU_HAL_OK;
     const enpu_hal_point* broken = nullptr;
-    const auto ready = [&] {
-        uint32_t reached = 0;
-        for (uint32_t i = 0; i < count; ++i) {
-            const enpu_hal_point& point = points[i];
-            if (point.fence->value.load() >= point.value) {
-                if (any) return true;
-                ++reached;
-            } else if (point.fence->failed.load()) {
-                broken = &point;
-                return true;
-            }
-        }
-        return reached == count;
-    };
-    if (!device->wait_until(deadline_ns, ready))
+    const auto ready = [&] { return points_settled(points, count, any != 0, &broken); };
+    if (!device->sleepers.wait_until(deadline_ns, ready))
         return fail(status, ENPU_HAL_DEADLINE_EXCEEDED, "fence: not reached before the deadline");
     return broken ? fail_as(status, broken->fence->failure) : uint32_t(ENPU_HAL_OK);
 }

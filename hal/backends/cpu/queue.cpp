@@ -38,7 +38,7 @@ enpu_hal_queue::~enpu_hal_queue() {
         std::lock_guard lock(wake_mutex_);
         wake_.notify_all();
     }
-    device->notify();
+    device->sleepers.notify();
     worker_.join();
     --device->counters.queues;
 }
@@ -69,7 +69,7 @@ uint32_t enpu_hal_queue::check(const enpu_hal_submission& submission, const enpu
 uint32_t enpu_hal_queue::wait_for_room(uint64_t slots, uint64_t deadline_ns,
                                        enpu_hal_status* status) {
     const auto room = [&] { return write_ - head_.load() + slots <= kSlots; };
-    if (room() || device->wait_until(deadline_ns, room)) return ENPU_HAL_OK;
+    if (room() || device->sleepers.wait_until(deadline_ns, room)) return ENPU_HAL_OK;
     return fail(status, ENPU_HAL_DEADLINE_EXCEEDED, "submit: the queue stayed full");
 }
 
@@ -141,7 +141,7 @@ void enpu_hal_queue::loop() {
             process(slots_[head % kSlots]);
             head_.store(head + 1);
         }
-        device->notify();  // room
+        device->sleepers.notify();  // room
     }
 }
 
@@ -213,7 +213,7 @@ void enpu_hal_queue::run_record(const enpu::hal::cpu::Record& record, uint64_t o
 void enpu_hal_queue::wait_point(const Slot& slot) {
     if (failed_) return fail_job(failure_, slot.op_id);
     enpu_hal_fence* fence = slot.point.fence;
-    const bool settled = device->wait_until(
+    const bool settled = device->sleepers.wait_until(
         now_ns() + timeout_ns_, [&] { return fence->settled(slot.point.value) || stop_.load(); });
     if (fence->value.load() >= slot.point.value) return;
     enpu_hal_status why{};

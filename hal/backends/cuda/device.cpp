@@ -51,13 +51,6 @@ void enpu_hal_device::remove(enpu_hal_queue* queue) {
     std::erase(queues_, queue);
 }
 
-void enpu_hal_device::notify() {
-    if (sleepers_.load() == 0) return;
-    // Taken so that a waiter is either before its look at the change, or asleep.
-    { std::lock_guard lock(mutex_); }
-    changed_.notify_all();
-}
-
 void enpu_hal_device::kick() {
     {
         std::lock_guard lock(kick_mutex_);
@@ -243,22 +236,7 @@ uint32_t check(enpu_hal_device* device, enpu_hal_status* status) {
 
 uint32_t counters(enpu_hal_device* device, enpu_hal_counters* out, enpu_hal_status* status) {
     if (uint32_t code = check_counters(out, status)) return code;
-    enpu_hal_counters now{};
-    const auto& from = device->counters;
-    for (uint32_t op = 0; op < ENPU_OPS; ++op) now.ops[op] = from.ops[op].load();
-    now.jobs = from.jobs.load();
-    now.jobs_failed = from.jobs_failed.load();
-    now.copies = from.copies.load();
-    now.copy_bytes = from.copy_bytes.load();
-    now.busy_compute_ns = from.busy_compute_ns.load();
-    now.busy_copy_ns = from.busy_copy_ns.load();
-    now.work = from.work.load();
-    now.faults = from.faults.load();
-    now.live_buffers = from.buffers.load();
-    now.live_queues = from.queues.load();
-    now.live_fences = from.fences.load();
-    now.live_graphs = from.graphs.load();
-    give(out, now);
+    give(out, device->counters.look());
     return ENPU_HAL_OK;
 }
 

@@ -14,6 +14,8 @@
 #include "command.h"
 #include "enpu_hal.h"
 #include "gpu.h"
+#include "host_counters.h"
+#include "sleepers.h"
 #include "structure.h"
 
 // An opening of a GPU: its queues, their one thread, and its counters.
@@ -27,24 +29,15 @@ struct enpu_hal_device {
     // The GPU's clock, and the host's halfway through asking for it.
     uint32_t clock(uint64_t* ticks, uint64_t* host_ns, enpu_hal_status* status);
 
-    struct Counters {
-        std::atomic<uint64_t> ops[ENPU_OPS]{};
-        std::atomic<uint64_t> jobs{0}, jobs_failed{0}, copies{0}, copy_bytes{0};
-        std::atomic<uint64_t> busy_compute_ns{0}, busy_copy_ns{0}, work{0}, faults{0};
-        std::atomic<uint64_t> buffers{0}, queues{0}, fences{0}, graphs{0};  // that exist now
-    } counters;
+    enpu::hal::Sleepers sleepers;
+    enpu::hal::Counters counters;
 
     // Queues that the thread looks after.
     void add(enpu_hal_queue* queue);
     void remove(enpu_hal_queue* queue);
 
-    // Wakes those that sleep in wait_until, after something they look at has changed.
-    void notify();
     // Wakes the thread: there is something for it to look at.
     void kick();
-    // Blocks until ready() or the deadline; the last value of ready().
-    template <typename Ready>
-    bool wait_until(uint64_t deadline_ns, Ready ready);
 
   private:
     void loop();
@@ -55,10 +48,6 @@ struct enpu_hal_device {
     std::mutex clock_mutex_;
     std::atomic<uint64_t>* clock_word_ = nullptr;  // pinned
     uint64_t clock_address_ = 0;
-
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::atomic<uint32_t> sleepers_{0};
 
     std::mutex queues_mutex_;
     std::vector<enpu_hal_queue*> queues_;
@@ -123,19 +112,6 @@ struct enpu_hal_fence {
     std::vector<Announced> announced_;
     enpu_hal_status failure_{};  // written once, before failed
 };
-
-template <typename Ready>
-bool enpu_hal_device::wait_until(uint64_t deadline_ns, Ready ready) {
-    if (ready()) return true;
-    std::unique_lock lock(mutex_);
-    // Seen by whoever changes something after our look at ready() below.
-    sleepers_.fetch_add(1);
-    const std::chrono::steady_clock::time_point deadline{std::chrono::nanoseconds(
-        deadline_ns > uint64_t(INT64_MAX) ? INT64_MAX : int64_t(deadline_ns))};
-    const bool result = changed_.wait_until(lock, deadline, ready);
-    sleepers_.fetch_sub(1);
-    return result;
-}
 
 namespace enpu::hal::cuda {
 

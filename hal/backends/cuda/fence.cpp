@@ -56,7 +56,7 @@ void enpu_hal_fence::signal(uint64_t point) {
         forget_until(point);
         if (value.load() < point) value.store(point);
     }
-    device->notify();
+    device->sleepers.notify();
     device->kick();
 }
 
@@ -68,7 +68,7 @@ void enpu_hal_fence::fail(const enpu_hal_status& why) {
         failure_ = why;
         failed.store(true);
     }
-    device->notify();
+    device->sleepers.notify();
     device->kick();
 }
 
@@ -111,10 +111,10 @@ uint32_t fence_signal(enpu_hal_fence* fence, uint64_t value, enpu_hal_status* st
 // with one of those we look again every millisecond.
 template <typename Ready>
 bool sleep_until(enpu_hal_device* device, bool foreign, uint64_t deadline_ns, Ready ready) {
-    if (!foreign) return device->wait_until(deadline_ns, ready);
+    if (!foreign) return device->sleepers.wait_until(deadline_ns, ready);
     for (;;) {
         const uint64_t next = std::min(deadline_ns, now_ns() + 1'000'000);
-        if (device->wait_until(next, ready)) return true;
+        if (device->sleepers.wait_until(next, ready)) return true;
         if (next == deadline_ns) return false;
     }
 }
@@ -126,22 +126,7 @@ uint32_t fence_wait(enpu_hal_device* device, const enpu_hal_point* points, uint3
     if (uint32_t code = check_points(points, count, kMaxPoints, status)) return code;
     if (count == 0) return ENPU_HAL_OK;
     const enpu_hal_point* broken = nullptr;
-    const auto ready = [&] {
-        uint32_t reached = 0;
-        for (uint32_t i = 0; i < count; ++i) {
-            const enpu_hal_point& point = points[i];
-            // The failure first: a point that was reached before stays reached.
-            const bool failed = point.fence->failed.load();
-            if (point.fence->value.load() >= point.value) {
-                if (any) return true;
-                ++reached;
-            } else if (failed) {
-                broken = &point;
-                return true;
-            }
-        }
-        return reached == count;
-    };
+    const auto ready = [&] { return points_settled(points, count, any != 0, &broken); };
     const bool foreign = std::any_of(points, points + count, [&](const enpu_hal_point& point) {
         return point.fence->device != device;
     });

@@ -120,7 +120,7 @@ uint32_t enpu_hal_queue::submit(const enpu_hal_submission& submission, enpu_hal_
     if (uint32_t code = check(submission, graph, status)) return code;
     const auto room = [&] { return tail_.load() - head_.load() < kJobs; };
     for (;;) {
-        if (!device->wait_until(deadline_ns, room))
+        if (!device->sleepers.wait_until(deadline_ns, room))
             return fail(status, ENPU_HAL_DEADLINE_EXCEEDED, "submit: the queue stayed full");
         std::lock_guard lock(mutex_);
         if (tail_ - head_ >= kJobs) continue;  // another thread took it
@@ -162,7 +162,7 @@ bool enpu_hal_queue::pump_locked() {
             moved = true;
         }
     }
-    if (head_ != before) device->notify();  // room
+    if (head_ != before) device->sleepers.notify();  // room
     return head_ != tail_;
 }
 

@@ -213,7 +213,7 @@ void Totals::add(const Record& record) {
     }
 }
 
-void Totals::count(enpu_hal_device::Counters& counters, uint64_t busy_ns) const {
+void Totals::count(Counters& counters, uint64_t busy_ns) const {
     for (uint32_t op = 0; op < ENPU_OPS; ++op)
         if (ops[op]) counters.ops[op].fetch_add(ops[op], std::memory_order_relaxed);
     counters.copies.fetch_add(copies, std::memory_order_relaxed);

@@ -55,7 +55,7 @@ struct Totals {
     bool computes = false;
 
     void add(const Record& record);
-    void count(enpu_hal_device::Counters& counters, uint64_t busy_ns) const;
+    void count(Counters& counters, uint64_t busy_ns) const;
 };
 
 // The failure that an Offence stands for.
