@@ -33,7 +33,7 @@ std::string at(size_t offset) {
     return " at offset " + std::to_string(offset);
 }
 
-bool check_header(const enpu_dump_header& header, size_t bytes, std::string* error) {
+bool check_header(const enpu_dump_header& header, size_t bytes, Accept accept, std::string* error) {
     if (memcmp(header.magic, ENPU_DUMP_MAGIC, sizeof(header.magic)) != 0)
         return fail(error, "not a dump: wrong magic");
     if (header.major != ENPU_DUMP_MAJOR)
@@ -43,7 +43,7 @@ bool check_header(const enpu_dump_header& header, size_t bytes, std::string* err
     if (header.header_bytes < sizeof(header) || header.header_bytes > bytes ||
         header.header_bytes % 8)
         return fail(error, "header of " + std::to_string(header.header_bytes) + " bytes");
-    if (header.bytes != bytes)
+    if (header.bytes != bytes && accept == Accept::kWhole)
         return fail(error, "the header says " + std::to_string(header.bytes) +
                                " bytes, there are " + std::to_string(bytes));
     return true;
@@ -51,38 +51,48 @@ bool check_header(const enpu_dump_header& header, size_t bytes, std::string* err
 
 }  // namespace
 
-bool Dump::parse(std::span<const uint8_t> bytes, Dump* dump, std::string* error) {
+bool Dump::parse(std::span<const uint8_t> bytes, Dump* dump, std::string* error, Accept accept) {
     Dump out;
     out.bytes_.assign(bytes.begin(), bytes.end());
     if (bytes.size() < sizeof(out.header_))
         return fail(error, std::to_string(bytes.size()) + " bytes are no dump");
     memcpy(&out.header_, bytes.data(), sizeof(out.header_));
-    if (!check_header(out.header_, bytes.size(), error)) return false;
+    if (!check_header(out.header_, bytes.size(), accept, error)) return false;
 
     const std::span<const uint8_t> all(out.bytes_);
     size_t offset = out.header_.header_bytes;
-    for (bool ended = false; !ended;) {
+    while (!out.whole_) {
         enpu_dump_section head{};
-        if (all.size() - offset < sizeof(head)) return fail(error, "cut off" + at(offset));
+        if (all.size() - offset < sizeof(head)) {
+            if (accept == Accept::kCutOff) break;
+            return fail(error, "cut off" + at(offset));
+        }
         memcpy(&head, all.data() + offset, sizeof(head));
         const size_t payload = offset + sizeof(head), left = all.size() - payload;
-        if (head.bytes > left || (head.bytes + 7) / 8 * 8 > left)
+        if (head.bytes > left || (head.bytes + 7) / 8 * 8 > left) {
+            if (accept == Accept::kCutOff) break;
             return fail(error, "section " + std::to_string(head.type) + at(offset) +
                                    " passes the end of the dump");
+        }
         if (head.bytes < least_bytes(head.type))
             return fail(error, "section " + std::to_string(head.type) + at(offset) +
                                    " is too short: " + std::to_string(head.bytes) + " bytes");
         out.sections_.push_back({head.type, head.index, all.subspan(payload, head.bytes)});
         offset = payload + (head.bytes + 7) / 8 * 8;
-        ended = head.type == ENPU_DUMP_END;
+        out.whole_ = head.type == ENPU_DUMP_END;
     }
-    if (offset != all.size()) return fail(error, "something follows the last section" + at(offset));
-    if (out.sections_.size() != out.header_.sections)
-        return fail(error, "the header says " + std::to_string(out.header_.sections) +
-                               " sections, there are " + std::to_string(out.sections_.size()));
-    if (!out.find(ENPU_DUMP_INFO)) return fail(error, "no INFO section");
+    if (accept == Accept::kWhole && !out.check_whole(offset, error)) return false;
     // Moving a vector keeps its bytes where they are, and so the spans into it.
     *dump = std::move(out);
+    return true;
+}
+
+bool Dump::check_whole(size_t end, std::string* error) const {
+    if (end != bytes_.size()) return fail(error, "something follows the last section" + at(end));
+    if (sections_.size() != header_.sections)
+        return fail(error, "the header says " + std::to_string(header_.sections) +
+                               " sections, there are " + std::to_string(sections_.size()));
+    if (!find(ENPU_DUMP_INFO)) return fail(error, "no INFO section");
     return true;
 }
 

@@ -22,13 +22,19 @@ struct Section {
     std::span<const uint8_t> payload;
 };
 
+// What a reader takes: a whole dump, or also the first part of one (a file that was cut off).
+enum class Accept { kWhole, kCutOff };
+
 // A dump that has passed all checks; owns its bytes.
 class Dump {
   public:
-    // False, with the reason, when the bytes are no whole dump of a version this reader knows.
-    static bool parse(std::span<const uint8_t> bytes, Dump* dump, std::string* error);
+    // False, with the reason, when the bytes are no dump of a version this reader knows. Of one
+    // that is cut off the sections are those that are there whole.
+    static bool parse(std::span<const uint8_t> bytes, Dump* dump, std::string* error,
+                      Accept accept = Accept::kWhole);
 
     const enpu_dump_header& header() const { return header_; }
+    bool whole() const { return whole_; }  // not cut off
     bool complete() const { return !(header_.flags & ENPU_DUMP_INCOMPLETE); }
     const std::vector<Section>& sections() const { return sections_; }
     // The first section of a type, or nullptr.
@@ -55,9 +61,12 @@ class Dump {
     bool reg(uint32_t offset, uint64_t* value) const;
 
   private:
+    bool check_whole(size_t end, std::string* error) const;
+
     std::vector<uint8_t> bytes_;
     enpu_dump_header header_{};
     std::vector<Section> sections_;
+    bool whole_ = false;
 };
 
 // The whole dump as text, with the names of the data sheet.

@@ -4,66 +4,61 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dump_reader.h"
 #include "failure.h"
-#include "output.h"
 
 namespace enpu::tools {
 namespace {
 
-constexpr size_t kAlign = 8;
-
-// A longer payload is one of a newer minor version, a shorter one leaves zeroes.
+// A longer payload is one of a newer minor version.
 template <typename T>
-T take(std::string_view payload) {
+T take(const dump::Section& section) {
     T value = {};
-    std::memcpy(&value, payload.data(), std::min(payload.size(), sizeof(value)));
+    std::memcpy(&value, section.payload.data(), std::min(section.payload.size(), sizeof(value)));
     return value;
 }
 
-template <typename T>
-std::vector<T> take_array(std::string_view payload) {
-    std::vector<T> values(payload.size() / sizeof(T));
-    std::memcpy(values.data(), payload.data(), values.size() * sizeof(T));
-    return values;
+std::string bytes_of(const dump::Section& section) {
+    return {reinterpret_cast<const char*>(section.payload.data()), section.payload.size()};
 }
 
-void take_section(DeviceDump& dump, const enpu_dump_section& section, std::string_view payload) {
+void take_section(DeviceDump& out, const dump::Section& section) {
     switch (section.type) {
         case ENPU_DUMP_INFO:
-            dump.info = take<enpu_dump_info>(payload);
+            out.info = take<enpu_dump_info>(section);
             break;
         case ENPU_DUMP_REGISTERS:
-            dump.registers = take_array<enpu_dump_register>(payload);
+            out.registers = dump::Dump::elements<enpu_dump_register>(section);
             break;
         case ENPU_DUMP_ERRORS:
-            dump.errors = take_array<enpu_error_record>(payload);
+            out.errors = dump::Dump::elements<enpu_error_record>(section);
             break;
         case ENPU_DUMP_QUEUE:
-            dump.queues.push_back(take<enpu_dump_queue>(payload));
+            out.queues.push_back(take<enpu_dump_queue>(section));
             break;
         case ENPU_DUMP_RING:
-            dump.rings[section.index] = payload;
+            out.rings[section.index] = bytes_of(section);
             break;
         case ENPU_DUMP_JOB:
-            dump.job = take<enpu_dump_job>(payload);
+            out.job = take<enpu_dump_job>(section);
             break;
         case ENPU_DUMP_PACKETS:
-            dump.packets = payload;
-            dump.packets_at = section.index;
+            out.packets = bytes_of(section);
+            out.packets_at = section.index;
             break;
         case ENPU_DUMP_WALK:
-            dump.walks.push_back(take<enpu_dump_walk>(payload));
-            dump.walks.back().depth =
-                std::min<uint32_t>(dump.walks.back().depth, std::size(dump.walks.back().levels));
+            out.walks.push_back(take<enpu_dump_walk>(section));
+            out.walks.back().depth =
+                std::min<uint32_t>(out.walks.back().depth, std::size(out.walks.back().levels));
             break;
         case ENPU_DUMP_CONTEXT:
-            dump.context = take<enpu_dump_context>(payload);
+            out.context = take<enpu_dump_context>(section);
             break;
         case ENPU_DUMP_END:
-            dump.complete = true;
+            out.complete = true;
             break;
         default:
-            ++dump.unknown_sections;
+            ++out.unknown_sections;
     }
 }
 
@@ -74,28 +69,15 @@ bool DeviceDump::is_dump(std::string_view bytes) {
 }
 
 DeviceDump DeviceDump::parse(std::string_view bytes) {
-    DeviceDump dump;
-    if (!is_dump(bytes))
-        throw Failure(kUsage,
-                      "this is no device coredump: it does not begin with " ENPU_DUMP_MAGIC);
-    if (bytes.size() < sizeof(dump.header))
-        throw Failure(kUsage, "the dump ends inside its header");
-    dump.header = take<enpu_dump_header>(bytes);
-    if (dump.header.major != ENPU_DUMP_MAJOR)
-        throw Failure(kUnsupported, format("the dump has version %u.%u, this tool reads %u.x",
-                                           dump.header.major, dump.header.minor, ENPU_DUMP_MAJOR));
-    if (dump.header.header_bytes < sizeof(dump.header) || dump.header.header_bytes > bytes.size())
-        throw Failure(kUsage, format("header_bytes is %u", dump.header.header_bytes));
-    size_t at = dump.header.header_bytes;
-    while (!dump.complete && bytes.size() - at >= sizeof(enpu_dump_section)) {
-        const auto section = take<enpu_dump_section>(bytes.substr(at));
-        at += sizeof(section);
-        if (section.bytes > bytes.size() - at) break;  // cut off inside the payload
-        take_section(dump, section, bytes.substr(at, section.bytes));
-        const size_t padded = (section.bytes + kAlign - 1) / kAlign * kAlign;
-        at += std::min<size_t>(padded, bytes.size() - at);
-    }
-    return dump;
+    dump::Dump read;
+    std::string error;
+    const std::span all(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+    if (!dump::Dump::parse(all, &read, &error, dump::Accept::kCutOff))
+        throw Failure(kUsage, "this is no device coredump: " + error);
+    DeviceDump out;
+    out.header = read.header();
+    for (const dump::Section& section : read.sections()) take_section(out, section);
+    return out;
 }
 
 }  // namespace enpu::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A device coredump (kmod/uapi/drm/enpu_dump.h), taken apart. Its bytes are not trusted.
+// A device coredump as the report needs it; kmod/dump reads and checks the bytes.
 #pragma once
 
 #include <linux/types.h>
