@@ -125,9 +125,9 @@ inline rt_operand operand(void* data, uint32_t dtype, std::vector<int64_t> dims)
 inline rt_status launch_double(rt_stream stream, rt_kernel binary, void* x, void* y,
                                int64_t count) {
     const enpu_op_binary_params params{ENPU_OP_BINARY_ADD, ENPU_OP_UNARY_IDENTITY, 0, 0};
-    const rt_operand operands[] = {operand(x, ENPU_OP_F32, {count}),
-                                   operand(x, ENPU_OP_F32, {count}),
-                                   operand(y, ENPU_OP_F32, {count})};
+    enpu_op_tensor desc{};
+    if (rt_status status = rt_tensor_desc_init(&desc, ENPU_OP_F32, 1, &count)) return status;
+    const rt_operand operands[] = {{x, nullptr, desc}, {x, nullptr, desc}, {y, nullptr, desc}};
     return rt_kernel_launch(stream, binary, nullptr, &params, sizeof(params), operands, 3);
 }
 

@@ -87,8 +87,13 @@ class DrmOs final : public Os {
     int sync_wait(SyncWait* wait) override {
         uint32_t flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT;
         if (!wait->any) flags |= DRM_SYNCOBJ_WAIT_FLAGS_WAIT_ALL;
-        return drmSyncobjTimelineWait(fd_, wait->handles, wait->points, wait->count,
-                                      wait->deadline_ns, flags, &wait->first);
+        // The kernel counts ticks, and may be back some ticks early when it catches up on late ones.
+        int result;
+        do
+            result = drmSyncobjTimelineWait(fd_, wait->handles, wait->points, wait->count,
+                                            wait->deadline_ns, flags, &wait->first);
+        while (result == -ETIME && now_ns() < wait->deadline_ns);
+        return result;
     }
     int sync_query(uint32_t handle, uint64_t* value) override {
         return drmSyncobjQuery(fd_, &handle, value, 1) == 0 ? 0 : -errno;
