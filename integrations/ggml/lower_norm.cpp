@@ -118,6 +118,8 @@ void Lowering::reduce(const ggml_tensor* node) {
         add(ENPU_OP_ARG_REDUCE, enpu_op_arg_params{0, 3, 0}, {x, y});
         return;
     }
+    // ggml defines its sums for rows without gaps only; its own CPU kernel reads past others.
+    if (x.strides[3] != 1) fail("the elements of a row do not follow each other");
     const uint32_t function = node->op == GGML_OP_MEAN ? ENPU_OP_REDUCE_MEAN : ENPU_OP_REDUCE_SUM;
     const uint32_t axes = node->op == GGML_OP_SUM ? 0xfu : 1u << 3;
     if (x.dtype != y.dtype) fail("input and output have different types");
