@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "packet.h"
 
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -115,9 +116,13 @@ uint16_t opcode_of(uint32_t op) {
 }
 
 uint32_t op_of(uint16_t opcode) {
-    for (uint32_t op = 0; op < ENPU_OPS; ++op)
-        if (kOpcodes[op] == opcode) return op;
-    return ENPU_OPS;
+    static constexpr auto kOps = [] {
+        std::array<uint8_t, ENPU_MAX_OPCODES> ops{};
+        for (uint8_t& op : ops) op = ENPU_OPS;
+        for (uint32_t op = 0; op < ENPU_OPS; ++op) ops[kOpcodes[op]] = static_cast<uint8_t>(op);
+        return ops;
+    }();
+    return opcode < kOps.size() ? kOps[opcode] : uint32_t{ENPU_OPS};
 }
 
 uint32_t translate(const enpu_op_tensor& tensor, enpu_tensor& out, enpu_hal_status* status) {

@@ -110,3 +110,18 @@ TEST_CASE("stress: several devices side by side", "[stress][device][threads]") {
     for (auto& thread : threads) thread.join();
     CHECK(wrong == 0);
 }
+
+TEST_CASE("stress: a fence goes as soon as its point is seen", "[stress][fence]") {
+    Fixture f;
+    auto& status = f.status;
+    for (int i = 0; i < 200; ++i) {
+        enpu_hal_fence* fence = nullptr;
+        HAL_OK(f.hal->fence->create(f.device, 0, &fence, &status));
+        HAL_OK(f.submit_to(f.queue, {{fence, 1}}, {}));
+        uint64_t seen = 0;
+        const uint64_t deadline = soon();
+        while (seen < 1 && now_ns() < deadline) HAL_OK(f.hal->fence->query(fence, &seen, &status));
+        REQUIRE(seen == 1);
+        f.hal->fence->destroy(fence);
+    }
+}

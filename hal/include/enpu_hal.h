@@ -402,7 +402,8 @@ struct enpu_hal_fence_table {
     struct enpu_hal_header header;
     uint32_t (*create)(struct enpu_hal_device* device, uint64_t initial,
                        struct enpu_hal_fence** fence, struct enpu_hal_status* status);
-    /* Nothing waits for it, no submission names it. */
+    /* Nothing waits for it, and no submission that has not ended names it: whoever sees its last
+     * point reached may destroy it at once. */
     void (*destroy)(struct enpu_hal_fence* fence);
     /* The value now. On a failed fence returns the code of the failure, and *value is what was
      * reached before. */

@@ -5,6 +5,22 @@
 #include <mutex>
 
 namespace enpu::rt {
+namespace {
+
+// What a thread found last, by the 2 MiB that the address lies in.
+struct Found {
+    uint64_t version = 0;  // of the map it was found in
+    Range range;
+};
+constexpr uint64_t kFound = 16;
+thread_local Found found_before[kFound];
+
+}  // namespace
+
+uint64_t AddressMap::next_version() {
+    static std::atomic<uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 bool AddressMap::insert(const Range& range) {
     std::unique_lock lock(mutex_);
@@ -17,6 +33,7 @@ bool AddressMap::insert(const Range& range) {
         if (range.begin - before.begin < before.bytes) return false;
     }
     ranges_.insert(after, range);
+    version_.store(next_version(), std::memory_order_release);
     return true;
 }
 
@@ -26,13 +43,24 @@ Range AddressMap::remove(uint64_t begin) {
     if (!found || found->begin != begin) return {};
     const Range result = *found;
     ranges_.erase(ranges_.begin() + (found - ranges_.data()));
+    version_.store(next_version(), std::memory_order_release);
     return result;
 }
 
 Range AddressMap::find(uint64_t address) const {
+    const Found& before = found_before[(address >> 21) % kFound];
+    if (before.version == version_.load(std::memory_order_acquire) &&
+        address - before.range.begin < before.range.bytes) [[likely]]
+        return before.range;
+    return find_in_map(address);
+}
+
+Range AddressMap::find_in_map(uint64_t address) const {
     std::shared_lock lock(mutex_);
     const Range* found = search(address);
-    return found ? *found : Range{};
+    if (!found) return {};
+    found_before[(address >> 21) % kFound] = {version_.load(std::memory_order_relaxed), *found};
+    return *found;
 }
 
 const Range* AddressMap::search(uint64_t address) const {

@@ -2,6 +2,7 @@
 // From pointers that users hold to buffers of the HAL.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <shared_mutex>
 #include <vector>
@@ -21,7 +22,8 @@ struct Range {
     bool wrapped = false;  // the caller's own memory
 };
 
-// Ranges do not overlap. Looked up on every launch and changed rarely.
+// Ranges do not overlap. Looked up on every launch and changed rarely: each thread remembers what it
+// found, until a map changes.
 class AddressMap {
   public:
     // False when the range overlaps one that is there.
@@ -33,9 +35,13 @@ class AddressMap {
 
   private:
     const Range* search(uint64_t address) const;
+    Range find_in_map(uint64_t address) const;
+    static uint64_t next_version();
 
     mutable std::shared_mutex mutex_;
     std::vector<Range> ranges_;  // sorted by begin
+    // Of the ranges; no two states of any maps have the same.
+    std::atomic<uint64_t> version_{next_version()};
 };
 
 }  // namespace enpu::rt

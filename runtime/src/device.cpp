@@ -186,13 +186,14 @@ rt_status rt_device_impl::resolve(const void* pointer, uint64_t bytes, const cha
     const Range range = device_map.find(address);
     if (range.bytes != 0) {
         // Not past the block: its neighbour belongs to somebody else.
-        const uint64_t block = range.slab->block_bytes;
-        const uint64_t in_block = (address - range.begin) % block;
-        if (bytes > block - in_block)
+        const Slab& slab = *range.slab;
+        const uint64_t index = slab.index_of(address);
+        const uint64_t in_block = address - range.begin - index * slab.block_bytes;
+        if (bytes > slab.block_bytes - in_block)
             return make_status(RT_INVALID_ARGUMENT, origin,
                                "%s: %llu bytes from %p pass the end of the allocation", what,
                                static_cast<unsigned long long>(bytes), pointer);
-        if (!range.slab->live(address))
+        if (!slab.live(index))
             return make_status(RT_INVALID_ARGUMENT, origin, "%s: the memory at %p was freed", what,
                                pointer);
         place = {range.buffer, address - range.begin};

@@ -139,11 +139,11 @@ rt_status rt_stream_impl::submit_locked(const StreamWork& work) {
     Lane& lane = lane_at(work.lane);
     Waits waits;
     gather(work, waits);
-    const uint64_t now = rt_now_ns();
+    const uint64_t now = rt_now_ns();  // once: a clock is a tenth of what this call takes
     if (work.function || !held_ops_.empty() || !waits.submitted) [[unlikely]]
         RT_TRY(hold_back(work, lane));
     else
-        RT_TRY(submit(work, lane, waits));
+        RT_TRY(submit(work, lane, waits, now));
     ++lane.enqueued;
     lane.origin(lane.enqueued) = {work.what, work.origin,     take_call_site(),
                                   now,       work.first_node, work.nodes};
@@ -154,7 +154,8 @@ rt_status rt_stream_impl::submit_locked(const StreamWork& work) {
     return RT_OK;
 }
 
-rt_status rt_stream_impl::submit(const StreamWork& work, Lane& lane, const Waits& waits) {
+rt_status rt_stream_impl::submit(const StreamWork& work, Lane& lane, const Waits& waits,
+                                 uint64_t now_ns) {
     const enpu_hal_point signal{lane.timeline->fence(), lane.enqueued + 1};
     enpu_hal_submission submission{};
     submission.header = {sizeof(submission), ENPU_HAL_TYPE_SUBMISSION, nullptr};
@@ -165,21 +166,24 @@ rt_status rt_stream_impl::submit(const StreamWork& work, Lane& lane, const Waits
     submission.signal_count = 1;
     submission.commands = work.commands;
     submission.command_count = work.count;
-    return hand_over(work, submission);
+    return hand_over(work, submission, now_ns);
 }
 
-rt_status rt_stream_impl::hand_over(const StreamWork& work, enpu_hal_submission& submission) {
+rt_status rt_stream_impl::hand_over(const StreamWork& work, enpu_hal_submission& submission,
+                                    uint64_t now_ns) {
     enpu_hal_status status;
     status.code = ENPU_HAL_OK;
+    uint64_t limit;
+    if (__builtin_add_overflow(now_ns, timeout_ns.load(std::memory_order_relaxed), &limit))
+        limit = UINT64_MAX;
     if (profile::on(RT_PROFILE_DEVICE)) [[unlikely]]
-        return profile::submit(*this, work, submission, status);
-    return submit_now(work, submission, status);
+        return profile::submit(*this, work, submission, limit, status);
+    return submit_now(work, submission, limit, status);
 }
 
 rt_status rt_stream_impl::submit_now(const StreamWork& work, enpu_hal_submission& submission,
-                                     enpu_hal_status& status) {
+                                     uint64_t limit, enpu_hal_status& status) {
     Lane& lane = lane_at(work.lane);
-    const uint64_t limit = deadline();
     const enpu_hal_plugin& hal = device->hal;
     const uint32_t code =
         work.graph ? hal.graph->launch(lane.queue, work.graph, &submission, limit, &status)
@@ -232,6 +236,21 @@ rt_status rt_stream_impl::free_block(void* pointer, const std::vector<Point>& us
     if (device->poison.load(std::memory_order_relaxed)) [[unlikely]]
         poison_freed(*this, pointer, origin);
     std::lock_guard lock(mutex);
+    return free_locked(pointer, origin);
+}
+
+rt_status rt_stream_impl::free_pointer(void* pointer, const char* origin) {
+    static const std::vector<Point> kNone;
+    {
+        std::lock_guard lock(mutex);
+        if (capture) return capture_refuses(origin);
+        if (!device->poison.load(std::memory_order_relaxed)) [[likely]]
+            return free_locked(pointer, origin);
+    }
+    return free_block(pointer, kNone, origin);
+}
+
+rt_status rt_stream_impl::free_locked(void* pointer, const char* origin) {
     // A pending wait is part of the operation that comes next.
     const uint64_t point = waits_.empty() && held_back_.empty() ? main.enqueued : main.enqueued + 1;
     RT_TRY(device->pool->free(closed ? nullptr : &cache, point, pointer, origin));
@@ -297,7 +316,7 @@ rt_status rt_stream_impl::submit_held(HeldOp& op) {
     work.graph = op.graph;
     work.origin = op.origin;
     work.lane = op.lane;
-    return hand_over(work, submission);
+    return hand_over(work, submission, rt_now_ns());
 }
 
 // The first of what a held-back operation needs that is not there yet; false when all is. A host

@@ -42,11 +42,7 @@ rt_status rt_malloc(rt_stream stream, size_t bytes, void** pointer) {
 rt_status rt_free(rt_stream stream, void* pointer) {
     RT_NOT_NULL(stream);
     if (!pointer) return RT_OK;
-    return guarded(__func__, [&]() -> rt_status {
-        if (stream->is_captured()) return stream->capture_refuses("rt_free");
-        static const std::vector<Point> kNone;
-        return stream->free_block(pointer, kNone, "rt_free");
-    });
+    return guarded(__func__, [&] { return stream->free_pointer(pointer, "rt_free"); });
 }
 
 rt_status rt_host_alloc(rt_device device, size_t bytes, void** pointer) {

@@ -183,12 +183,10 @@ rt_status Pool::allocate(StreamCache& cache, uint64_t bytes, uint64_t timeout_ns
 rt_status Pool::free(StreamCache* cache, uint64_t point, void* pointer, const char* origin) {
     const uint64_t address = reinterpret_cast<uint64_t>(pointer);
     std::lock_guard lock(mutex_);
-    Slab* found =
-        hint_ && address - hint_->address < hint_->bytes ? hint_ : map_.find(address).slab;
+    Slab* found = map_.find(address).slab;
     if (!found)
         return make_status(RT_INVALID_ARGUMENT, origin, "%p is not memory of this device's pool",
                            pointer);
-    hint_ = found;
     Slab& slab = *found;
     const uint64_t offset = address - slab.address;
     const uint64_t index = offset / slab.block_bytes;
@@ -253,7 +251,6 @@ void Pool::trim_locked(uint64_t keep_bytes) {
         victims.push_back(slab.get());
     }
     for (Slab* victim : victims) {
-        if (hint_ == victim) hint_ = nullptr;
         map_.remove(victim->address);
         hal_.memory->free(victim->buffer);
         backend_frees_.fetch_add(1);

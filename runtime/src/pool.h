@@ -35,9 +35,9 @@ struct Slab {
     uint32_t used = 0;
     std::vector<Block> blocks;
 
-    // Whether the block that holds the address is handed out.
-    bool live(uint64_t at) const {
-        const uint64_t index = (at - address) / block_bytes;
+    uint64_t index_of(uint64_t at) const { return (at - address) / block_bytes; }
+    // Whether the block is handed out.
+    bool live(uint64_t index) const {
         return index < blocks.size() && blocks[index].in_use.load(std::memory_order_relaxed);
     }
 };
@@ -113,7 +113,6 @@ class Pool {
     std::vector<StreamCache*> streams_;
     FreeLists free_{};  // nobody in flight uses these
     std::vector<std::unique_ptr<Slab>> slabs_;
-    Slab* hint_ = nullptr;  // of the last free
     // Changed under the lock; the first two are also looked at without it.
     std::atomic<uint64_t> reserved_{0}, used_{0};
     uint64_t peak_ = 0, peak_reserved_ = 0, allocations_ = 0, live_ = 0, reuses_ = 0;

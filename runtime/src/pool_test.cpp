@@ -25,6 +25,28 @@ TEST_CASE("size classes hold what they are chosen for and grow by half at most")
     CHECK(size_class_of(kLargestClassBytes + 1) == kLargeClass);
 }
 
+TEST_CASE("what a thread remembers of an address map ends with a change of it") {
+    const auto buffer = [](uintptr_t number) { return reinterpret_cast<enpu_hal_buffer*>(number); };
+    AddressMap map, other;
+    REQUIRE(map.insert({0x200000, 0x1000, buffer(1)}));
+    REQUIRE(other.insert({0x200000, 0x1000, buffer(2)}));
+    for (int i = 0; i < 3; ++i) {  // one address in two maps, in turn
+        CHECK(map.find(0x200800).buffer == buffer(1));
+        CHECK(other.find(0x200800).buffer == buffer(2));
+    }
+    map.remove(0x200000);
+    CHECK(map.find(0x200800).bytes == 0);
+    CHECK(other.find(0x200800).buffer == buffer(2));
+    REQUIRE(map.insert({0x200000, 0x1000, buffer(3)}));
+    CHECK(map.find(0x200800).buffer == buffer(3));
+    std::thread([&] { map.remove(0x200000); }).join();
+    CHECK(map.find(0x200800).bytes == 0);
+    {
+        AddressMap again;  // in the place of one that is gone
+        CHECK(again.find(0x200800).bytes == 0);
+    }
+}
+
 TEST_CASE("the address map finds the range that holds an address and refuses overlaps") {
     AddressMap map;
     Range a{0x1000, 0x100}, b{0x1100, 0x10}, c{0x2000, 0x1000};

@@ -85,10 +85,10 @@ void note_api(const char* name, uint64_t start_ns) {
 }
 
 rt_status submit(rt_stream_impl& stream, const StreamWork& work, enpu_hal_submission& submission,
-                 enpu_hal_status& status) {
+                 uint64_t limit, enpu_hal_status& status) {
     const auto recorder = recorder_of(*stream.device);
-    return recorder ? recorder->submit(stream, work, submission, status)
-                    : stream.submit_now(work, submission, status);
+    return recorder ? recorder->submit(stream, work, submission, limit, status)
+                    : stream.submit_now(work, submission, limit, status);
 }
 
 void note_memory(rt_device_impl& device) {

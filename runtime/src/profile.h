@@ -36,7 +36,7 @@ struct MemorySample {
 
 // The submission of the stream, with times taken.
 rt_status submit(rt_stream_impl& stream, const StreamWork& work, enpu_hal_submission& submission,
-                 enpu_hal_status& status);
+                 uint64_t limit, enpu_hal_status& status);
 void note_memory(rt_device_impl& device);
 // The device is about to close: its recorder lets go of it.
 void forget(rt_device_impl& device);

@@ -87,7 +87,8 @@ bool DeviceRecorder::take_words(uint64_t count, uint64_t& first) {
 }
 
 rt_status DeviceRecorder::submit(rt_stream_impl& stream, const StreamWork& work,
-                                 enpu_hal_submission& submission, enpu_hal_status& status) {
+                                 enpu_hal_submission& submission, uint64_t limit,
+                                 enpu_hal_status& status) {
     std::unique_lock lock(mutex_);
     const uint64_t words = uint64_t{submission.command_count} + 1;
     uint64_t first = 0;
@@ -96,7 +97,7 @@ rt_status DeviceRecorder::submit(rt_stream_impl& stream, const StreamWork& work,
         !take_words(words, first)) {
         dropped += submission.command_count != 0 || work.graph;
         lock.unlock();
-        return stream.submit_now(work, submission, status);
+        return stream.submit_now(work, submission, limit, status);
     }
     Pending pending;
     pending.first = first;
@@ -121,7 +122,7 @@ rt_status DeviceRecorder::submit(rt_stream_impl& stream, const StreamWork& work,
     pending.origin = work.origin;
     pending.point = {stream.timeline_of(work.lane), submission.op_id & kOperationMask};
     pending.call_ns = rt_now_ns();
-    rt_status result = stream.submit_now(work, submission, status);
+    rt_status result = stream.submit_now(work, submission, limit, status);
     pending.returned_ns = rt_now_ns();
     if (!result) pending_.push_back(std::move(pending));
     return result;

@@ -44,7 +44,7 @@ class DeviceRecorder {
 
     // Submits with a timestamp before, between and behind the commands.
     rt_status submit(rt_stream_impl& stream, const StreamWork& work,
-                     enpu_hal_submission& submission, enpu_hal_status& status);
+                     enpu_hal_submission& submission, uint64_t limit, enpu_hal_status& status);
     // Waits for what is in flight and lets go of the device. Idempotent.
     void finish(uint64_t deadline_ns);
 

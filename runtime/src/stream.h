@@ -71,8 +71,9 @@ struct rt_stream_impl {
     // null) is the point at which it is done.
     rt_status enqueue_copy(const enpu_hal_place& dst, const enpu_hal_place& src, uint64_t bytes,
                            const char* origin, uint64_t* value);
-    // Hands a submission to the backend; the caller holds the lock.
-    rt_status submit_now(const StreamWork& work, enpu_hal_submission& submission,
+    // Hands a submission to the backend, which waits for room until `limit`; the caller holds the
+    // lock.
+    rt_status submit_now(const StreamWork& work, enpu_hal_submission& submission, uint64_t limit,
                          enpu_hal_status& status);
     const std::shared_ptr<enpu::rt::Timeline>& timeline_of(uint32_t lane) {
         return lane_at(lane).timeline;
@@ -87,6 +88,8 @@ struct rt_stream_impl {
     // Frees a block in stream order after the uses of other streams.
     rt_status free_block(void* pointer, const std::vector<enpu::rt::Point>& uses,
                          const char* origin);
+    // rt_free: what nothing but this stream has used, and not in a capture.
+    rt_status free_pointer(void* pointer, const char* origin);
     rt_status poisoned_status(const char* origin) const;
     uint64_t deadline() const { return rt_deadline_ns(timeout_ns.load()); }
     // Refuses a call that would wait where it must not: in a callback of the device, in a capture.
@@ -161,8 +164,10 @@ struct rt_stream_impl {
                          const char* origin);
     rt_status wait_in_sync_mode(const char* origin);
     void gather(const StreamWork& work, Waits& waits);
-    rt_status submit(const StreamWork& work, enpu::rt::Lane& lane, const Waits& waits);
-    rt_status hand_over(const StreamWork& work, enpu_hal_submission& submission);
+    rt_status submit(const StreamWork& work, enpu::rt::Lane& lane, const Waits& waits,
+                     uint64_t now_ns);
+    rt_status hand_over(const StreamWork& work, enpu_hal_submission& submission, uint64_t now_ns);
+    rt_status free_locked(void* pointer, const char* origin);
     void hold(const std::shared_ptr<enpu::rt::Timeline>& waited, uint64_t until);
     rt_status capture_add(const StreamWork& work);
     void abandon_capture();

@@ -30,20 +30,22 @@ enpu_hal_buffer::~enpu_hal_buffer() {
 }
 
 void enpu_hal_fence::signal(uint64_t point) {
+    enpu_hal_device* const owner = device;  // whoever sees the value may destroy the fence
     uint64_t now = value.load();
     while (now < point && !value.compare_exchange_weak(now, point)) {
     }
-    device->sleepers.notify();
+    owner->sleepers.notify();
 }
 
 void enpu_hal_fence::fail(const enpu_hal_status& why) {
+    enpu_hal_device* const owner = device;
     {
         std::lock_guard lock(failure_mutex);
         if (failed.load()) return;  // the first failure is the one to tell
         failure = why;
         failed.store(true);
     }
-    device->sleepers.notify();
+    owner->sleepers.notify();
 }
 
 namespace enpu::hal::cpu {

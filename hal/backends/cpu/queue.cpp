@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "queue.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -15,6 +16,8 @@ using enpu::hal::now_ns;
 namespace {
 
 constexpr uint64_t kDefaultTimeoutNs = 60'000'000'000;
+// A producer in its stride comes back within microseconds: sleeping and being woken costs more.
+constexpr uint64_t kSpinNs = 20'000;
 
 void relax() {
 #if defined(__x86_64__)
@@ -48,7 +51,7 @@ enpu_hal_queue::~enpu_hal_queue() {
 
 uint32_t enpu_hal_queue::check(const enpu_hal_submission& submission, const enpu_hal_graph* graph,
                                enpu_hal_status* status) const {
-    static_assert(enpu::hal::cpu::kMaxCommands + 2 * enpu::hal::cpu::kMaxPoints + 3 <= kSlots / 2);
+    static_assert(enpu::hal::cpu::kMaxCommands + 2 * enpu::hal::cpu::kMaxPoints + 2 <= kSlots / 2);
     if (uint32_t code = enpu::hal::check_submission(&submission, enpu::hal::cpu::kMaxCommands,
                                                     enpu::hal::cpu::kMaxPoints, status))
         return code;
@@ -68,48 +71,68 @@ uint32_t enpu_hal_queue::check(const enpu_hal_submission& submission, const enpu
 
 uint32_t enpu_hal_queue::wait_for_room(uint64_t slots, uint64_t deadline_ns,
                                        enpu_hal_status* status) {
-    const auto room = [&] { return write_ - head_.load() + slots <= kSlots; };
-    if (room() || device->sleepers.wait_until(deadline_ns, room)) return ENPU_HAL_OK;
+    const auto room = [&] {
+        head_seen_ = head_.load();
+        return write_ - head_seen_ + slots <= kSlots;
+    };
+    if (write_ - head_seen_ + slots <= kSlots || device->sleepers.wait_until(deadline_ns, room))
+        return ENPU_HAL_OK;
     return fail(status, ENPU_HAL_DEADLINE_EXCEEDED, "submit: the queue stayed full");
 }
 
 enpu_hal_queue::Slot& enpu_hal_queue::next(SlotKind kind, uint64_t op_id) {
     Slot& slot = slots_[write_++ % kSlots];
     slot.kind = kind;
+    slot.done = slot.last = false;
     slot.op_id = op_id;
+    slot.signal.fence = nullptr;
     return slot;
+}
+
+// The signals, of which the first goes with the slot that is the job's last one so far, or null.
+void enpu_hal_queue::finish_job(Slot* last, const enpu_hal_submission& submission) {
+    if (!last) last = &next(SlotKind::kNothing, submission.op_id);
+    last->done = true;
+    for (uint32_t i = 0; i < submission.signal_count; ++i) {
+        if (i > 0) last = &next(SlotKind::kNothing, submission.op_id);
+        last->signal = submission.signals[i];
+    }
+    last->last = true;
 }
 
 void enpu_hal_queue::publish() {
     tail_.store(write_);
-    if (sleeping_.load()) {
-        std::lock_guard lock(wake_mutex_);
-        wake_.notify_one();
-    }
+    // Woken once: until it runs, more calls would only get into its way.
+    if (!sleeping_.load() || !sleeping_.exchange(false)) return;
+    { std::lock_guard lock(wake_mutex_); }
+    wake_.notify_one();
 }
 
 uint32_t enpu_hal_queue::submit(const enpu_hal_submission& submission, const enpu_hal_graph* graph,
                                 uint64_t deadline_ns, enpu_hal_status* status) {
     if (uint32_t code = check(submission, graph, status)) return code;
     const uint64_t slots =
-        uint64_t{submission.wait_count} + submission.signal_count + submission.command_count + 3;
+        uint64_t{submission.wait_count} + submission.signal_count + submission.command_count + 2;
     std::lock_guard lock(producers_);
     if (uint32_t code = wait_for_room(slots, deadline_ns, status)) return code;
     const uint64_t begin = write_;
-    for (uint32_t i = 0; i < submission.wait_count; ++i)
-        next(SlotKind::kWait, submission.op_id).point = submission.waits[i];
+    Slot* last = nullptr;
+    for (uint32_t i = 0; i < submission.wait_count; ++i) {
+        last = &next(SlotKind::kWait, submission.op_id);
+        last->wait = submission.waits[i];
+    }
     for (uint32_t i = 0; i < submission.command_count; ++i) {
-        Slot& slot = next(SlotKind::kRecord, submission.op_id);
-        if (uint32_t code = enpu::hal::cpu::resolve(submission.commands[i], slot.record, status)) {
+        last = &next(SlotKind::kRecord, submission.op_id);
+        if (uint32_t code = enpu::hal::cpu::resolve(submission.commands[i], last->record, status)) {
             write_ = begin;  // nothing was published
             return code;
         }
     }
-    if (graph) next(SlotKind::kGraph, submission.op_id).graph = graph;
-    next(SlotKind::kDone, submission.op_id);
-    for (uint32_t i = 0; i < submission.signal_count; ++i)
-        next(SlotKind::kSignal, submission.op_id).point = submission.signals[i];
-    next(SlotKind::kEnd, submission.op_id);
+    if (graph) {
+        last = &next(SlotKind::kGraph, submission.op_id);
+        last->graph = graph;
+    }
+    finish_job(last, submission);
     publish();
     return ENPU_HAL_OK;
 }
@@ -118,16 +141,13 @@ uint32_t enpu_hal_queue::submit(const enpu_hal_submission& submission, const enp
 // worker
 
 bool enpu_hal_queue::wait_for_work() {
-    const auto ready = [&] { return tail_.load() != head_.load() || stop_.load(); };
-    // A producer in its stride comes back within microseconds: sleeping and being woken costs more.
-    for (int i = 0; i < 1000; ++i) {
-        if (ready()) break;
-        relax();
-    }
+    const uint64_t until = now_ns() + kSpinNs;
+    while (!ready() && now_ns() < until)
+        for (int i = 0; i < 8 && !ready(); ++i) relax();
     if (!ready()) {
         std::unique_lock lock(wake_mutex_);
-        sleeping_.store(true);
-        wake_.wait(lock, ready);  // idle, not waiting for anybody's work: no deadline
+        while (sleeping_.store(true), !ready())
+            wake_.wait(lock);  // idle, not waiting for anybody's work: no deadline
         sleeping_.store(false);
     }
     return tail_.load() != head_.load();
@@ -135,43 +155,49 @@ bool enpu_hal_queue::wait_for_work() {
 
 void enpu_hal_queue::loop() {
     while (wait_for_work()) {
-        const uint64_t tail = tail_.load();
         uint64_t head = head_.load();
-        for (; head != tail; ++head) {
-            process(slots_[head % kSlots]);
-            head_.store(head + 1);
+        // Not all at once: a producer may wait for room.
+        const uint64_t end = std::min(tail_.load(), head + kSlots / 4);
+        for (; head != end; ++head) {
+            const Slot& slot = slots_[head % kSlots];
+            process(slot);
+            if (slot.last) head_.store(head + 1);
         }
+        head_.store(head);
         device->sleepers.notify();  // room
     }
 }
 
 void enpu_hal_queue::process(const Slot& slot) {
-    const bool skip = job_failed_;
+    if (!job_failed_) run_slot(slot);
+    if (slot.done) {
+        // Before the signals: who waits for them sees the job counted. A job without commands
+        // fails here when an earlier one did.
+        if (failed_ && !job_failed_) fail_job(failure_, slot.op_id);
+        (job_failed_ ? device->counters.jobs_failed : device->counters.jobs).fetch_add(1);
+    }
+    if (slot.signal.fence) {
+        if (job_failed_)
+            slot.signal.fence->fail(job_failure_);
+        else
+            slot.signal.fence->signal(slot.signal.value);
+    }
+    if (slot.last) job_failed_ = false;
+}
+
+void enpu_hal_queue::run_slot(const Slot& slot) {
     switch (slot.kind) {
+        case SlotKind::kNothing:
+            break;
         case SlotKind::kWait:
-            if (!skip) wait_point(slot);
+            wait_point(slot);
             break;
         case SlotKind::kRecord:
-            if (!skip) run_record(slot.record, slot.op_id);
+            run_record(slot.record, slot.op_id);
             break;
         case SlotKind::kGraph:
             for (const auto& record : slot.graph->records)
                 if (!job_failed_) run_record(record, slot.op_id);
-            break;
-        case SlotKind::kDone:
-            // Before the signals: who waits for them sees the job counted. A job without commands
-            // fails here when an earlier one did.
-            if (failed_ && !job_failed_) fail_job(failure_, slot.op_id);
-            (job_failed_ ? device->counters.jobs_failed : device->counters.jobs).fetch_add(1);
-            break;
-        case SlotKind::kSignal:
-            if (job_failed_)
-                slot.point.fence->fail(job_failure_);
-            else
-                slot.point.fence->signal(slot.point.value);
-            break;
-        case SlotKind::kEnd:
-            job_failed_ = false;
             break;
     }
 }
@@ -212,10 +238,10 @@ void enpu_hal_queue::run_record(const enpu::hal::cpu::Record& record, uint64_t o
 
 void enpu_hal_queue::wait_point(const Slot& slot) {
     if (failed_) return fail_job(failure_, slot.op_id);
-    enpu_hal_fence* fence = slot.point.fence;
+    enpu_hal_fence* fence = slot.wait.fence;
     const bool settled = device->sleepers.wait_until(
-        now_ns() + timeout_ns_, [&] { return fence->settled(slot.point.value) || stop_.load(); });
-    if (fence->value.load() >= slot.point.value) return;
+        now_ns() + timeout_ns_, [&] { return fence->settled(slot.wait.value) || stop_.load(); });
+    if (fence->value.load() >= slot.wait.value) return;
     enpu_hal_status why{};
     if (fence->failed.load())
         fail(&why, ENPU_HAL_ABORTED, "a point it waits for failed: %.200s", fence->failure.message);

@@ -45,6 +45,8 @@ Violation check_header(const void* packet, size_t available, enpu_engine_kind ki
 Violation check_unused_parameters(const enpu_operator_packet& packet,
                                   const enpu_opcode_info& info) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(&packet.params);
+    if (all_zero(bytes + info.param_bytes, ENPU_OPERATOR_PARAM_BYTES - info.param_bytes))
+        return kOk;
     for (unsigned i = info.param_bytes; i < ENPU_OPERATOR_PARAM_BYTES; ++i) {
         if (bytes[i] != 0) {
             return fail(Rule::kFlags, kPacketItself, bytes[i], "unused parameter bytes", "0");
@@ -109,8 +111,9 @@ Violation check_packet(const void* packet, size_t available, enpu_engine_kind ki
 
     const auto& p = *static_cast<const enpu_operator_packet*>(packet);
     if (Violation v = check_unused_parameters(p, info)) return v;
+    Span spans[ENPU_MAX_OPERANDS];
     for (unsigned i = 0; i < info.num_operands; ++i) {
-        if (Violation v = check_descriptor(p, info, i)) return v;
+        if (Violation v = check_descriptor(p, info, i, spans[i])) return v;
     }
     if (Violation v = check_operator(p)) return v;
     uint64_t work = 0;
@@ -119,7 +122,7 @@ Violation check_packet(const void* packet, size_t available, enpu_engine_kind ki
         return fail_expected(Rule::kWork, kPacketItself, work, "work", "at most",
                              ENPU_MAX_PACKET_WORK);
     }
-    return check_overlap(p, info);
+    return check_overlap(p, info, spans);
 }
 
 }  // namespace enpu::rules

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "enpu_hw.h"
 #include "enpu_hw_tables.h"
@@ -18,6 +19,19 @@ constexpr uint32_t kMaxWindow =
     32768;  // kernel, stride, padding and dilation of windowed operators
 
 constexpr Violation kOk{};
+
+// A packet is looked at on every launch: whole words first, bytes at the end.
+inline bool all_zero(const void* bytes, size_t count) {
+    const auto* at = static_cast<const unsigned char*>(bytes);
+    uint64_t seen = 0;
+    for (; count >= sizeof(uint64_t); count -= sizeof(uint64_t), at += sizeof(uint64_t)) {
+        uint64_t word;
+        std::memcpy(&word, at, sizeof(word));
+        seen |= word;
+    }
+    for (; count > 0; --count) seen |= *at++;
+    return seen == 0;
+}
 
 inline Violation fail(Rule rule, unsigned operand, uint64_t value, const char* field,
                       const char* must = "") {
@@ -107,11 +121,13 @@ Violation check_quantize(const enpu_operator_packet& packet);
 Violation check_dequantize(const enpu_operator_packet& packet);
 
 Violation check_control(const enpu_packet& header);
-// The descriptor by itself: reserved bytes, dims, strides, span, address, quantisation.
+// The descriptor by itself: reserved bytes, dims, strides, span, address, quantisation. Gives the
+// span of a sound one, {0, 0} for one that is left out.
 Violation check_descriptor(const enpu_operator_packet& packet, const enpu_opcode_info& info,
-                           unsigned operand);
-// Outputs against inputs and against themselves.
-Violation check_overlap(const enpu_operator_packet& packet, const enpu_opcode_info& info);
+                           unsigned operand, Span& span);
+// Outputs against inputs and against themselves; `spans` of all operands.
+Violation check_overlap(const enpu_operator_packet& packet, const enpu_opcode_info& info,
+                        const Span* spans);
 // False when it passes 64 bits.
 bool compute_work(const enpu_operator_packet& packet, const enpu_opcode_info& info, uint64_t& work);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Rules of a tensor descriptor by itself, and of outputs against the other operands.
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -9,21 +8,17 @@
 namespace enpu::rules {
 namespace {
 
-bool all_zero(const void* bytes, size_t count) {
-    const auto* p = static_cast<const unsigned char*>(bytes);
-    return std::all_of(p, p + count, [](unsigned char b) { return b == 0; });
-}
-
 Violation check_shape(const enpu_tensor& t, unsigned i) {
     if (t.rank > ENPU_MAX_RANK)
         return fail_expected(Rule::kRank, i, t.rank, "rank", "at most", ENPU_MAX_RANK);
-    for (unsigned axis = 0; axis < ENPU_MAX_RANK; ++axis) {
-        if (axis < t.rank && t.dims[axis] == 0)
-            return fail(Rule::kDimZero, i, 0, dim_field(axis), "at least 1");
-        if (axis >= t.rank && t.dims[axis] != 0) {
+    for (unsigned axis = 0; axis < t.rank; ++axis)
+        if (t.dims[axis] == 0) return fail(Rule::kDimZero, i, 0, dim_field(axis), "at least 1");
+    const size_t unused = (ENPU_MAX_RANK - t.rank) * sizeof(t.dims[0]);
+    if (all_zero(t.dims + t.rank, unused) && all_zero(t.strides + t.rank, unused)) return kOk;
+    for (unsigned axis = t.rank; axis < ENPU_MAX_RANK; ++axis) {
+        if (t.dims[axis] != 0)
             return fail(Rule::kDims, i, t.dims[axis], dim_field(axis), "0, it is past the rank");
-        }
-        if (axis >= t.rank && t.strides[axis] != 0) {
+        if (t.strides[axis] != 0) {
             return fail(Rule::kStride, i, static_cast<uint64_t>(int64_t{t.strides[axis]}),
                         stride_field(axis), "0, it is past the rank");
         }
@@ -87,17 +82,18 @@ Violation check_packed(const enpu_tensor& t, unsigned i) {
     return kOk;
 }
 
-Violation check_size(const enpu_tensor& t, unsigned i) {
+Violation check_size(const enpu_tensor& t, unsigned i, size_t element, Span& span) {
     uint64_t bytes = 0;
-    if (!elements(t, bytes) || __builtin_mul_overflow(bytes, dtype_bytes(t.dtype), &bytes))
-        bytes = UINT64_MAX;
+    if (!elements(t, bytes) || __builtin_mul_overflow(bytes, element, &bytes)) bytes = UINT64_MAX;
     if (bytes > ENPU_MAX_TENSOR_BYTES) {
         return fail_expected(Rule::kSpan, i, bytes, "size",
                              "(all elements, repeated ones too) at most", ENPU_MAX_TENSOR_BYTES);
     }
-    if (t.format == ENPU_FORMAT_PACKED) return check_packed(t, i);
+    if (t.format == ENPU_FORMAT_PACKED) {
+        span = {0, t.bytes};
+        return check_packed(t, i);
+    }
     if (t.bytes != 0) return fail(Rule::kFlags, i, t.bytes, "bytes", "0 for a plain tensor");
-    Span span;
     if (!tensor_span(t, span)) {
         return fail_expected(Rule::kSpan, i, bytes, "strides", "a span of at most",
                              ENPU_MAX_TENSOR_BYTES);
@@ -105,14 +101,11 @@ Violation check_size(const enpu_tensor& t, unsigned i) {
     return kOk;
 }
 
-Violation check_address(const enpu_tensor& t, unsigned i) {
-    const size_t size = dtype_bytes(t.dtype);
-    if (t.addr % size != 0) {
+Violation check_address(const enpu_tensor& t, unsigned i, size_t element, const Span& span) {
+    if ((t.addr & (element - 1)) != 0) {  // sizes of elements are powers of two
         return fail_expected(Rule::kAddressAlign, i, t.addr, "addr",
-                             "a multiple of the element size", size);
+                             "a multiple of the element size", element);
     }
-    Span span;
-    if (!tensor_span(t, span)) return fail(Rule::kSpan, i, t.bytes, "bytes");
     const auto below = static_cast<uint64_t>(-span.offset);
     if (t.addr >= kVaEnd || t.addr < below || span.bytes > kVaEnd - (t.addr - below)) {
         return fail_expected(Rule::kAddressRange, i, t.addr, "addr", "with its span inside 0 to",
@@ -178,15 +171,17 @@ bool works_in_place(uint16_t opcode, unsigned operand) {
 }  // namespace
 
 Violation check_descriptor(const enpu_operator_packet& packet, const enpu_opcode_info& info,
-                           unsigned i) {
+                           unsigned i, Span& span) {
     const enpu_tensor& t = packet.operands[i];
+    span = {};
     if (!present(t)) {
         if (!info.operands[i].optional) return fail(Rule::kOperandMissing, i, 0, "dtype", "given");
         if (!all_zero(&t, sizeof(t)))
             return fail(Rule::kFlags, i, 0, "descriptor", "all 0 when the operand is left out");
         return kOk;
     }
-    if (dtype_bytes(t.dtype) == 0) return fail(Rule::kDtype, i, t.dtype, "dtype", "a known dtype");
+    const size_t element = dtype_bytes(t.dtype);
+    if (element == 0) return fail(Rule::kDtype, i, t.dtype, "dtype", "a known dtype");
     if (t.reserved0 != 0) return fail(Rule::kFlags, i, t.reserved0, "reserved0", "0");
     if (t.reserved1 != 0) return fail(Rule::kFlags, i, t.reserved1, "reserved1", "0");
     if (t.format > ENPU_FORMAT_PACKED)
@@ -196,24 +191,23 @@ Violation check_descriptor(const enpu_operator_packet& packet, const enpu_opcode
     }
     if (Violation v = check_shape(t, i)) return v;
     if (Violation v = check_quantisation(t, i)) return v;
-    if (Violation v = check_size(t, i)) return v;
-    return check_address(t, i);
+    if (Violation v = check_size(t, i, element, span)) return v;
+    return check_address(t, i, element, span);
 }
 
-Violation check_overlap(const enpu_operator_packet& packet, const enpu_opcode_info& info) {
+Violation check_overlap(const enpu_operator_packet& packet, const enpu_opcode_info& info,
+                        const Span* spans) {
     const unsigned output = info.num_operands - 1u;
     const enpu_tensor& y = packet.operands[output];
     if (y.format == ENPU_FORMAT_PLAIN) {
         if (Violation v = check_distinct(y, output)) return v;
     }
-    Span out;
-    if (!tensor_span(y, out)) return fail(Rule::kSpan, output, y.bytes, "bytes");
+    const Span& out = spans[output];
     const uint64_t out_begin = y.addr + static_cast<uint64_t>(out.offset);
     for (unsigned i = 0; i < output; ++i) {
         const enpu_tensor& x = packet.operands[i];
-        Span in;
+        const Span& in = spans[i];
         if (!present(x)) continue;
-        if (!tensor_span(x, in)) return fail(Rule::kSpan, i, x.bytes, "bytes");
         const uint64_t in_begin = x.addr + static_cast<uint64_t>(in.offset);
         if (in_begin >= out_begin + out.bytes || out_begin >= in_begin + in.bytes) continue;
         if (works_in_place(packet.header.opcode, i) && same_layout(x, y)) continue;
