@@ -53,7 +53,7 @@ void Device::wake_all() {
     for (auto& engine : engines) engine->wake();
 }
 
-// Coalesced interrupts that are due.
+// Coalesced interrupts that are due, and a link that comes back.
 void Device::timer_main() {
     host.thread_enter();
     {
@@ -61,8 +61,10 @@ void Device::timer_main() {
         while (!quit_) {
             const uint64_t now = host.now();
             if (!stopped) irq.expire(now);
+            if (!stopped) expire_removal(now);
             if (deliver(lock)) continue;
-            const uint64_t deadline = stopped ? kNever : irq.next_deadline();
+            const uint64_t deadline =
+                stopped ? kNever : std::min(irq.next_deadline(), link_back_ns);
             if (deadline == kNever) {
                 timer_.wait(lock);
                 continue;
@@ -135,6 +137,8 @@ void Device::kick(uint32_t index) {
     Queue& queue = queues[index];
     if (queue.state == ENPU_QUEUE_STATE_DISABLED || queue.state == ENPU_QUEUE_STATE_FAULTED) return;
     queue.pending = true;
+    // Not idle any more, however busy its engine is: software tells a lost kick by that.
+    if (queue.state == ENPU_QUEUE_STATE_IDLE) queue.state = ENPU_QUEUE_STATE_ACTIVE;
     engines[queue.engine]->wake();
 }
 
@@ -312,13 +316,18 @@ void Device::set_removed(bool now_removed) {
     host.set_removed(removed);
 }
 
+void Device::expire_removal(uint64_t now) {
+    if (removed && now >= link_back_ns) set_removed(false);
+}
+
 // Every access of a BAR asks whether the device is still there.
 bool Device::gone() {
     uint64_t away_ns = 0;
-    if (removed && host.now() >= link_back_ns) set_removed(false);
+    expire_removal(host.now());
     if (!removed && faults.armed() && faults.fire(ENPU_FAULT_KIND_REMOVED, kAnyTarget, &away_ns)) {
         set_removed(true);
         if (away_ns != 0) link_back_ns = host.now() + std::min(away_ns, kNever / 2);
+        timer_.notify_one();
     }
     return removed;
 }

@@ -126,6 +126,7 @@ class Device {
     }
     bool gone();
     void set_removed(bool removed);
+    void expire_removal(uint64_t now);
     void kick(uint32_t queue);
     void start_queue(uint32_t queue);
     void stop_queue(uint32_t queue);

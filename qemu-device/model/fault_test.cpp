@@ -284,6 +284,25 @@ TEST_CASE("A kick is ignored, the next one is not") {
     CHECK(rig.fence(queue) == 1);
 }
 
+TEST_CASE(
+    "A queue that was kicked is not idle while its engine is busy; one whose kick was lost is") {
+    Rig rig(mode(false));
+    rig.set_up();
+    auto busy = rig.queue(0, 0), kicked = rig.queue(1, 0), lost = rig.queue(2, 0);
+    for (uint32_t q = 0; q < 3; q++) REQUIRE(rig.wait_state(q, ENPU_QUEUE_STATE_IDLE));
+    rig.inject(ENPU_FAULT_KIND_ENGINE_HANG, 0);
+    rig.push(busy, Commands().nop());
+    REQUIRE(rig.wait_reg(ENPU_REG_FAULT_FIRED(ENPU_FAULT_KIND_ENGINE_HANG), ~0u, 1));
+    rig.push(kicked, Commands().nop());
+    CHECK(rig.state(1) == ENPU_QUEUE_STATE_ACTIVE);
+    rig.inject(ENPU_FAULT_KIND_DOORBELL_IGNORED, 2);
+    rig.push(lost, Commands().nop());
+    CHECK(rig.state(2) == ENPU_QUEUE_STATE_IDLE);
+    rig.inject(ENPU_FAULT_KIND_NONE);
+    CHECK(rig.wait_fence(kicked, 1));
+    CHECK(rig.state(2) == ENPU_QUEUE_STATE_IDLE);
+}
+
 TEST_CASE("A slow engine takes its time") {
     Rig rig(mode(false));
     rig.set_up();
@@ -342,6 +361,15 @@ TEST_CASE(
     CHECK(fired(rig, ENPU_FAULT_KIND_REMOVED) == 1);
     rig.write32(ENPU_REG_QUEUE_CTRL(0), 0);
     CHECK(run_copy(rig) == ENPU_STATUS_OK);
+}
+
+TEST_CASE("A link comes back though nobody looks at the device") {
+    Rig rig(mode(false));
+    rig.set_up();
+    rig.inject(ENPU_FAULT_KIND_REMOVED, ~0u, 0, 1, 50'000'000);
+    CHECK(rig.read32(ENPU_REG_ID) == ~0u);
+    REQUIRE(rig.removed);
+    CHECK(rig.wait_for([&] { return !rig.removed; }));
 }
 
 TEST_CASE("Without bus mastering every queue fails, and none hangs") {

@@ -123,7 +123,7 @@ bool Engine::look_at_ring(Lock& lock, uint32_t index) {
         return false;
     }
     if (empty) {
-        queue.state = ENPU_QUEUE_STATE_IDLE;
+        queue.state = queue.pending ? ENPU_QUEUE_STATE_ACTIVE : ENPU_QUEUE_STATE_IDLE;
         return false;
     }
     begin_job(index, entry);
