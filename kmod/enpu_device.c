@@ -5,6 +5,7 @@
 #include <linux/bitfield.h>
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
+#include <linux/timekeeping.h>
 #include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 
@@ -39,6 +40,21 @@ static int enpu_identify(struct enpu_device *edev)
 	return 0;
 }
 
+static void enpu_read_query_caps(struct enpu_device *edev)
+{
+	struct enpu_caps *caps = &edev->caps;
+	int i;
+
+	caps->threads = FIELD_GET(ENPU_CAP_ENGINES_THREADS,
+				  enpu_read32(edev, ENPU_REG_CAP_ENGINES));
+	caps->max_tensor = enpu_read64(edev, ENPU_REG_CAP_MAX_TENSOR);
+	caps->max_work = enpu_read64(edev, ENPU_REG_CAP_MAX_WORK);
+	caps->opcodes = enpu_read64(edev, ENPU_REG_CAP_OPCODES);
+	for (i = 0; i < ENPU_MAX_OPCODES; i++)
+		caps->dtypes[i] = enpu_read32(edev, ENPU_REG_CAP_OP_DTYPES(i));
+	edev->clock_ns = enpu_read64(edev, ENPU_REG_TIMESTAMP) - ktime_get_ns();
+}
+
 /* Capabilities come from the device, so they are bounded by what the driver has room for. */
 static int enpu_read_caps(struct enpu_device *edev)
 {
@@ -68,6 +84,7 @@ static int enpu_read_caps(struct enpu_device *edev)
 		return dev_err_probe(edev->drm.dev, -ENODEV,
 				     "ring, address width or vectors too small (CAP_MISC %#x)\n",
 				     misc);
+	enpu_read_query_caps(edev);
 	return 0;
 }
 

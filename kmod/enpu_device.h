@@ -89,6 +89,22 @@ struct enpu_load {
 };
 
 /**
+ * struct enpu_caps - what QUERY tells of the capability registers, which cannot be read at any time
+ * @threads: of a compute core
+ * @max_tensor: bytes
+ * @max_work: of a packet
+ * @opcodes: bit per opcode
+ * @dtypes: bit per type, by opcode
+ */
+struct enpu_caps {
+	u32 threads;
+	u64 max_tensor;
+	u64 max_work;
+	u64 opcodes;
+	u32 dtypes[ENPU_MAX_OPCODES];
+};
+
+/**
  * struct enpu_live - objects that exist; all 0 when no file is open and no buffer is shared
  * @files: open files
  * @vms: address spaces
@@ -124,6 +140,8 @@ struct enpu_live {
  * @local_free: bytes not allocated
  * @hw_version: VERSION register
  * @features: CAP_FEATURES register
+ * @caps: more of them
+ * @clock_ns: the device's clock minus CLOCK_MONOTONIC, as it was read last
  * @max_command: CAP_MAX_COMMAND register
  * @num_queues: hardware queues
  * @num_as: address spaces
@@ -138,6 +156,7 @@ struct enpu_live {
  *   in memory only
  * @tlb_lock: serialises TLB invalidations; inside @hw_lock
  * @wedged: given up; every ioctl fails
+ * @config: configuration space as it was at the end of probe, may be NULL
  * @recovery_wq: ordered: scheduler ticks, errors and requested resets
  * @error_work: drains the error FIFO
  * @reset_work: does the resets of @reset_request
@@ -168,6 +187,8 @@ struct enpu_device {
 
 	u32 hw_version;
 	u32 features;
+	struct enpu_caps caps;
+	s64 clock_ns;
 	u32 max_command;
 	u32 num_queues;
 	u32 num_as;
@@ -181,6 +202,7 @@ struct enpu_device {
 	bool running;
 	struct mutex tlb_lock; /* see above */
 	bool wedged;
+	struct pci_saved_state *config;
 
 	struct workqueue_struct *recovery_wq;
 	struct work_struct error_work;

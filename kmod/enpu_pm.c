@@ -10,6 +10,7 @@
 #include <linux/pci.h>
 #include <linux/pm.h>
 #include <linux/pm_runtime.h>
+#include <linux/slab.h>
 #include <drm/drm_drv.h>
 
 #include "enpu_drv.h"
@@ -95,11 +96,31 @@ const struct dev_pm_ops enpu_pm = {
 	RUNTIME_PM_OPS(enpu_runtime_suspend, enpu_runtime_resume, NULL)
 };
 
+/*
+ * The PCI core saves the configuration space around a reset. If the device did not answer just then
+ * it has saved all ones, and written them back to a device that has come back meanwhile.
+ */
+static void enpu_mend_config(struct enpu_device *edev)
+{
+	struct pci_dev *pdev = edev->pdev;
+	u32 bar;
+
+	pci_read_config_dword(pdev, PCI_BASE_ADDRESS_0 + 4 * ENPU_BAR_REGS, &bar);
+	if ((bar & PCI_BASE_ADDRESS_MEM_MASK) ==
+	    (lower_32_bits(pci_bus_address(pdev, ENPU_BAR_REGS)) & PCI_BASE_ADDRESS_MEM_MASK))
+		return;
+	if (!pci_load_saved_state(pdev, edev->config))
+		pci_restore_state(pdev);
+}
+
 /* The PCI core has given the driver an awake device with a reference. */
 void enpu_pm_start(struct enpu_device *edev)
 {
 	struct device *dev = edev->drm.dev;
 
+	/* Without it a device that was away during a reset stays away until it is bound anew. */
+	pci_save_state(edev->pdev);
+	edev->config = pci_store_saved_state(edev->pdev);
 	pm_runtime_set_autosuspend_delay(dev, ENPU_AUTOSUSPEND_MS);
 	pm_runtime_use_autosuspend(dev);
 	pm_runtime_allow(dev);
@@ -114,6 +135,7 @@ void enpu_pm_stop(struct enpu_device *edev)
 	pm_runtime_get_noresume(dev);
 	pm_runtime_forbid(dev);
 	pm_runtime_dont_use_autosuspend(dev);
+	kfree(edev->config);
 }
 
 /* Wakes the device and keeps it awake. Sleeps; takes hw_lock. 0 or the errno of an ioctl. */
@@ -149,9 +171,9 @@ static void enpu_reset_prepare(struct pci_dev *pdev)
 static void enpu_reset_done(struct pci_dev *pdev)
 {
 	struct enpu_device *edev = to_enpu_device((struct drm_device *)pci_get_drvdata(pdev));
-
 	bool wedged;
 
+	enpu_mend_config(edev);
 	pci_set_master(pdev);
 	scoped_guard(mutex, &edev->hw_lock) {
 		wedged = edev->wedged;

@@ -2,8 +2,8 @@
 /*
  * QUERY: sizes are negotiated, so that structures can grow.
  */
-#include <linux/bitfield.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/timekeeping.h>
 #include <drm/drm_drv.h>
 
@@ -23,24 +23,35 @@ union enpu_answer {
 	u64 counters[ENPU_COUNTER_WORDS];
 };
 
+/*
+ * While the device is reset by the bus its registers cannot be read, and its clock is told from
+ * ours.
+ */
+static void enpu_query_clock(struct enpu_device *edev, struct drm_enpu_device_info *info)
+{
+	guard(mutex)(&edev->hw_lock);
+	info->monotonic_ns = ktime_get_ns();
+	if (edev->running)
+		edev->clock_ns = enpu_read64(edev, ENPU_REG_TIMESTAMP) - info->monotonic_ns;
+	info->timestamp_ns = info->monotonic_ns + edev->clock_ns;
+}
+
 static void enpu_query_device(struct enpu_device *edev, struct drm_enpu_device_info *info)
 {
 	info->hw_version = edev->hw_version;
 	info->features = edev->features;
 	info->compute_engines = edev->num_compute;
 	info->copy_engines = edev->num_engines - edev->num_compute;
-	info->threads = FIELD_GET(ENPU_CAP_ENGINES_THREADS,
-				  enpu_read32(edev, ENPU_REG_CAP_ENGINES));
+	info->threads = edev->caps.threads;
 	info->max_command_bytes = edev->max_command;
-	info->max_tensor_bytes = enpu_read64(edev, ENPU_REG_CAP_MAX_TENSOR);
-	info->max_packet_work = enpu_read64(edev, ENPU_REG_CAP_MAX_WORK);
+	info->max_tensor_bytes = edev->caps.max_tensor;
+	info->max_packet_work = edev->caps.max_work;
 	info->local_bytes = edev->local_bytes;
 	info->va_start = ENPU_VA_START;
 	info->va_end = ENPU_VA_END;
 	info->page_size = ENPU_PAGE_SIZE;
 	info->large_page_size = ENPU_LARGE_PAGE_SIZE;
-	info->timestamp_ns = enpu_read64(edev, ENPU_REG_TIMESTAMP);
-	info->monotonic_ns = ktime_get_ns();
+	enpu_query_clock(edev, info);
 	info->reset_count = atomic_read(&edev->stats.engine_resets) +
 			    atomic_read(&edev->stats.device_resets);
 	info->uapi_minor = ENPU_UAPI_MINOR;
@@ -49,21 +60,19 @@ static void enpu_query_device(struct enpu_device *edev, struct drm_enpu_device_i
 
 static void enpu_query_opcodes(struct enpu_device *edev, struct drm_enpu_opcode_info *info)
 {
-	int i;
-
-	static_assert(ARRAY_SIZE(info->dtypes) == ENPU_MAX_OPCODES);
-	info->opcodes = enpu_read64(edev, ENPU_REG_CAP_OPCODES);
-	for (i = 0; i < ENPU_MAX_OPCODES; i++)
-		info->dtypes[i] = enpu_read32(edev, ENPU_REG_CAP_OP_DTYPES(i));
+	static_assert(sizeof(info->dtypes) == sizeof(edev->caps.dtypes));
+	info->opcodes = edev->caps.opcodes;
+	memcpy(info->dtypes, edev->caps.dtypes, sizeof(info->dtypes));
 }
 
-/* A VM that has never been used has counted nothing. */
+/* A VM that has never been used has counted nothing, and a reset forgets what was counted. */
 static void enpu_query_counters(struct enpu_device *edev, struct enpu_vm *vm, u64 *words)
 {
 	u32 as_id = READ_ONCE(vm->as_id);
 	int i;
 
-	for (i = 0; i < ENPU_COUNTER_WORDS && as_id != ENPU_AS_NONE; i++)
+	guard(mutex)(&edev->hw_lock);
+	for (i = 0; i < ENPU_COUNTER_WORDS && edev->running && as_id != ENPU_AS_NONE; i++)
 		words[i] = enpu_read64(edev, ENPU_REG_COUNTER(as_id, i));
 }
 

@@ -57,6 +57,8 @@ void enpu_queue_program(struct enpu_queue *queue)
 	u32 id = queue->id;
 
 	queue->fault_taken = false;
+	/* The device goes on from here; what it finds may be what a fault has left. */
+	WRITE_ONCE(queue->header->fence, cpu_to_le64(queue->done));
 	enpu_write64(edev, ENPU_REG_QUEUE_ADDR(id), queue->bus);
 	enpu_write64(edev, ENPU_REG_QUEUE_HEAD(id), queue->head);
 	enpu_write64(edev, ENPU_REG_QUEUE_RESUME(id), queue->resume);
@@ -67,14 +69,14 @@ void enpu_queue_program(struct enpu_queue *queue)
 		     FIELD_PREP(ENPU_QUEUE_CTRL_PRIORITY, queue->ctx->priority));
 }
 
-/* Finds a number for the queue and starts it. */
+/* Finds a number for the queue and starts it; where the device is at rest, its restart does. */
 static int enpu_queue_register(struct enpu_queue *queue)
 {
 	struct enpu_device *edev = queue->edev;
 	u32 id;
 
 	guard(mutex)(&edev->hw_lock);
-	if (!edev->running)
+	if (enpu_is_wedged(edev))
 		return -EIO;
 	for (id = 0; id < edev->num_queues && edev->queues[id]; id++)
 		;
@@ -83,7 +85,8 @@ static int enpu_queue_register(struct enpu_queue *queue)
 	queue->id = id;
 	queue->enabled = true;
 	edev->queues[id] = queue;
-	enpu_queue_program(queue);
+	if (edev->running)
+		enpu_queue_program(queue);
 
 	spin_lock_irq(&queue->engine->lock);
 	list_add_tail(&queue->link, &queue->engine->queues);
@@ -161,6 +164,9 @@ int enpu_queue_wait_stopped(struct enpu_queue *queue, u64 deadline_ns)
 	head = enpu_read64(edev, ENPU_REG_QUEUE_HEAD(queue->id));
 	resume = enpu_read64(edev, ENPU_REG_QUEUE_RESUME(queue->id));
 	enpu_queue_harvest(queue);
+	/* A job that is done must not run again because its fence word is wrong. */
+	if (head != queue->done)
+		enpu_queue_harvest_register(queue);
 	/* The device's word is taken only as far as it can be true. */
 	if (head != queue->done || resume >= edev->max_command ||
 	    !IS_ALIGNED(resume, ENPU_PACKET_ALIGN)) {

@@ -41,6 +41,9 @@ struct enpu_error_record;
  * @blame: errno for the job with @blame_fence when a reset of ours drops it; 0 when nobody is to
  *   blame; under hw_lock
  * @blame_fence: see @blame
+ * @idle_fence: oldest job when the watchdog found the device idle about this queue, else 0; only
+ *   the recovery worker looks
+ * @idle_ns: when it was found, or kicked again
  */
 struct enpu_queue {
 	struct enpu_device *edev;
@@ -63,6 +66,8 @@ struct enpu_queue {
 	bool fault_taken;
 	int blame;
 	u64 blame_fence;
+	u64 idle_fence;
+	u64 idle_ns;
 };
 
 struct enpu_queue *enpu_queue_create(struct enpu_ctx *ctx, struct enpu_engine *engine);

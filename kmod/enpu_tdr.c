@@ -37,10 +37,26 @@ static u64 enpu_tdr_watch(struct enpu_engine *engine)
 }
 
 /*
- * The engine is idle for a whole tick though a queue has entries that it has not begun: the kick
- * was lost.
+ * A queue that the device calls idle though jobs of it are not begun. A kick may be on its way; one
+ * that has not arrived within a tick was lost.
  */
-static void enpu_tdr_kick_idle(struct enpu_engine *engine)
+static void enpu_tdr_check_kick(struct enpu_queue *queue)
+{
+	struct enpu_device *edev = queue->edev;
+	u64 fence = READ_ONCE(queue->done) + 1, now = ktime_get_ns();
+
+	if (queue->idle_fence == fence) {
+		if (now - queue->idle_ns < ENPU_TICK_MS / 2 * NSEC_PER_MSEC)
+			return;
+		atomic_inc(&edev->stats.lost_doorbells);
+		enpu_write32(edev, ENPU_REG_QUEUE_KICK(queue->id), 1);
+	}
+	queue->idle_fence = fence;
+	queue->idle_ns = now;
+}
+
+/* Queues that the device does nothing for, while our side waits for jobs of them. */
+static void enpu_tdr_check_idle(struct enpu_engine *engine)
 {
 	struct enpu_device *edev = engine->edev;
 	u32 i, state;
@@ -48,33 +64,21 @@ static void enpu_tdr_kick_idle(struct enpu_engine *engine)
 	for (i = 0; i < edev->num_queues; i++) {
 		struct enpu_queue *queue = edev->queues[i];
 
-		if (!queue || queue->engine != engine || !enpu_queue_has_jobs(queue))
+		if (!queue || queue->engine != engine || !queue->enabled ||
+		    !enpu_queue_has_jobs(queue))
 			continue;
-		enpu_queue_check_faulted(queue);
 		state = FIELD_GET(ENPU_QUEUE_STATUS_STATE,
-				  enpu_read32(edev, ENPU_REG_QUEUE_STATUS(queue->id)));
-		if (state == ENPU_QUEUE_STATE_IDLE || state == ENPU_QUEUE_STATE_ACTIVE) {
-			atomic_inc(&edev->stats.lost_doorbells);
-			enpu_write32(edev, ENPU_REG_QUEUE_KICK(queue->id), 1);
+				  enpu_read32(edev, ENPU_REG_QUEUE_STATUS(i)));
+		/* Its record found the FIFO full, or its interrupt is lost. */
+		if (state == ENPU_QUEUE_STATE_FAULTED)
+			queue_work(edev->recovery_wq, &edev->error_work);
+		if (state != ENPU_QUEUE_STATE_IDLE) {
+			queue->idle_fence = 0;
+			continue;
 		}
-	}
-}
-
-/* Queues that the device is done with, while our side still waits for jobs of them. */
-static void enpu_tdr_check_fences(struct enpu_engine *engine)
-{
-	struct enpu_device *edev = engine->edev;
-	u32 i;
-
-	for (i = 0; i < edev->num_queues; i++) {
-		struct enpu_queue *queue = edev->queues[i];
-
-		if (queue && queue->engine == engine && queue->enabled &&
-		    enpu_queue_has_jobs(queue) &&
-		    FIELD_GET(ENPU_QUEUE_STATUS_STATE,
-			      enpu_read32(edev, ENPU_REG_QUEUE_STATUS(i))) ==
-		    ENPU_QUEUE_STATE_IDLE)
-			enpu_queue_harvest_register(queue);
+		enpu_queue_harvest_register(queue);
+		if (enpu_queue_has_jobs(queue))
+			enpu_tdr_check_kick(queue);
 	}
 }
 
@@ -98,26 +102,23 @@ static void enpu_tdr_look(struct enpu_engine *engine)
 {
 	struct enpu_device *edev = engine->edev;
 	struct enpu_queue *queue;
-	u64 still;
+	u64 still_ns;
 
 	if (enpu_device_gone(edev)) {
 		enpu_device_reset_locked(edev, ENPU_DUMP_REASON_GONE);
 		return;
 	}
 	enpu_errors_drain(edev);
-	enpu_tdr_check_fences(engine);
-	still = enpu_tdr_watch(engine);
-	if (engine->watch.queue == U32_MAX) {
-		if (still)
-			enpu_tdr_kick_idle(engine);
+	enpu_tdr_check_idle(engine);
+	still_ns = enpu_tdr_watch(engine);
+	if (engine->watch.queue == U32_MAX)
 		return;
-	}
 	/* The number comes from the device. */
 	queue = engine->watch.queue < ENPU_MAX_QUEUES ? edev->queues[engine->watch.queue] : NULL;
 	if (!queue || queue->engine != engine)
 		return;
-	if (still >= (u64)queue->ctx->timeout_ms * NSEC_PER_MSEC)
-		enpu_tdr_hang(engine, queue, still);
+	if (still_ns >= (u64)queue->ctx->timeout_ms * NSEC_PER_MSEC)
+		enpu_tdr_hang(engine, queue, still_ns);
 }
 
 /*

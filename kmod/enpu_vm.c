@@ -106,15 +106,18 @@ int enpu_vm_activate(struct enpu_vm *vm)
 		goto unlock;
 	for (id = 0; id < edev->num_as && edev->vms[id]; id++)
 		;
-	if (id == edev->num_as) {
-		ret = -ENOSPC;
-	} else if (!edev->running) {
+	if (enpu_is_wedged(edev)) {
 		ret = -EIO;
+	} else if (id == edev->num_as) {
+		ret = -ENOSPC;
 	} else {
 		edev->vms[id] = vm;
 		WRITE_ONCE(vm->as_id, id);
-		enpu_write32(edev, ENPU_REG_AS_CTRL(id), ENPU_AS_CTRL_CLEAR);
-		enpu_vm_program(vm);
+		/* A device at rest is told when it is started again. */
+		if (edev->running) {
+			enpu_write32(edev, ENPU_REG_AS_CTRL(id), ENPU_AS_CTRL_CLEAR);
+			enpu_vm_program(vm);
+		}
 	}
 unlock:
 	mutex_unlock(&edev->hw_lock);

@@ -103,6 +103,23 @@ TEST_CASE("a lost doorbell delays a job, but does not fail it") {
     clear_faults();
 }
 
+TEST_CASE("a lost doorbell is noticed though others keep the engine busy") {
+    Fixture lost, eager;
+    lost.run(0, Commands().nop());
+    eager.run(0, Commands().nop());
+    usleep(50'000);  // nobody polls the rings any more
+    const auto before = counter("lost_doorbells");
+    inject(ENPU_FAULT_KIND_DOORBELL_IGNORED, ~0u);
+    REQUIRE(lost.submit(0, Commands().nop()) == 0);
+    const int64_t until = deadline(std::chrono::seconds(10));
+    while (lost.device.syncobj_wait(lost.done, 0, deadline({})) != 0 && deadline({}) < until)
+        eager.run(0, Commands().nop());
+    CHECK(lost.device.syncobj_wait(lost.done, 0, deadline({})) == 0);
+    CHECK(counter("lost_doorbells") == before + 1);
+    CHECK(lost.device.status(lost.ctx).error == 0);
+    clear_faults();
+}
+
 TEST_CASE("memory errors fail the job that met them") {
     Fixture f;
     Buffer buffer(f.device, kPage, DRM_ENPU_BO_LOCAL);

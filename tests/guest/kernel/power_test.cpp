@@ -5,10 +5,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
+#include <thread>
 
 #include "recovery.h"
 
@@ -92,6 +95,45 @@ TEST_CASE("an idle device falls asleep and wakes for work") {
     }
     CHECK(f->device.status(f->ctx).error == 0);
     REQUIRE(write_file(sysfs_path("power/autosuspend_delay_ms"), "2000") == 0);
+}
+
+// What the device can do, as a program asks at its start.
+std::vector<uint64_t> abilities(const Device& device) {
+    drm_enpu_opcode_info opcodes{};
+    drm_enpu_query query{DRM_ENPU_QUERY_OPCODES, sizeof(opcodes),
+                         reinterpret_cast<uintptr_t>(&opcodes)};
+    REQUIRE(device.call(DRM_IOCTL_ENPU_QUERY, &query) == 0);
+    const auto info = device.info();
+    std::vector<uint64_t> all{opcodes.opcodes, info.threads, info.max_tensor_bytes,
+                              info.max_packet_work, info.features};
+    all.insert(all.end(), std::begin(opcodes.dtypes), std::end(opcodes.dtypes));
+    return all;
+}
+
+TEST_CASE("programs that come while the bus resets the function notice nothing") {
+    const auto able = abilities(Device());
+    const std::string file = pci_path() + "/reset";
+    std::atomic<int> failures{0};
+    std::atomic<bool> done{false};
+    std::jthread resets([&] {
+        for (int i = 0; i < 8; i++) failures += write_file(file, "1") != 0;
+        done = true;
+    });
+    int rounds = 0;
+    for (uint64_t clock = 0; !done; rounds++) {
+        Fixture f;
+        CHECK(abilities(f.device) == able);
+        // The clock goes on, at about the pace of ours.
+        const auto info = f.device.info();
+        CHECK(info.timestamp_ns > clock);
+        CHECK(info.timestamp_ns < clock + (clock ? 20'000'000'000 : ~0ull));
+        clock = info.timestamp_ns;
+        f.run(0, Commands().nop());
+        f.run(f.copy, Commands().nop());
+        CHECK(f.device.status(f.ctx).error == 0);
+    }
+    CHECK(rounds > 0);
+    CHECK(failures == 0);
 }
 
 TEST_CASE("function-level resets with jobs in flight lose none") {

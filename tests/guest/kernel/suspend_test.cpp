@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Sleep of the whole system, by the kernel's own test mode: all devices go through their paces, the
-// processor stays on. Runs in a guest of its own, whose shares are lost by it (their driver cannot
-// sleep), so it runs from a copy of itself in memory and tells its results on the console only.
+// processor stays on. Runs in a guest of its own, whose shares are lost by it.
 #include <unistd.h>
 
 #include <catch2/catch_session.hpp>
 #include <catch2/catch_test_macros.hpp>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <vector>
 
+#include "own_copy.h"
 #include "recovery.h"
 
 namespace enpu::test {
@@ -29,8 +24,6 @@ TEST_CASE("jobs in flight go on after the system slept") {
     Buffer words(f.device, kPage), big(f.device, 8 * kLargePage, DRM_ENPU_BO_LOCAL);
     words.at(kVa);
     big.at(kVa + kLargePage);
-    REQUIRE(write_file("/sys/power/pm_test", "devices") == 0);
-    write_file("/sys/module/suspend/parameters/pm_test_delay", "1");
     for (int round = 0; round < 2; round++) {
         memset(words.data(), 0, words.size());
         const uint32_t copied = f.device.syncobj();
@@ -44,7 +37,7 @@ TEST_CASE("jobs in flight go on after the system slept") {
             REQUIRE(Submit(f.ctx, f.copy, Fixture::kCmdVa + 2 * kPage, fill)
                         .signal(copied)
                         .send(f.device) == 0);
-        REQUIRE(write_file("/sys/power/state", round ? "freeze" : "mem") == 0);
+        REQUIRE(sleep_devices(round ? "freeze" : "mem") == 0);
         REQUIRE(f.device.syncobj_wait(copied) == 0);
         let_go(f);
         REQUIRE(f.device.syncobj_wait(f.done) == 0);
@@ -54,39 +47,12 @@ TEST_CASE("jobs in flight go on after the system slept") {
         CHECK(big.data()[big.size() - 1] == 0x11);
         f.device.syncobj_destroy(copied);
     }
-    REQUIRE(write_file("/sys/power/pm_test", "none") == 0);
-}
-
-constexpr const char* kCopy = "/tmp/suspend-test";
-
-// Copies the program and its libraries off the share and runs the copy. Returns only on failure.
-int run_copy(int argc, char** argv) {
-    namespace fs = std::filesystem;
-    const std::string loader = "ld-linux-x86-64.so.2";
-    fs::create_directories(kCopy);
-    std::ifstream maps("/proc/self/maps");
-    for (std::string line; std::getline(maps, line);) {
-        const size_t at = line.find('/');
-        if (at == std::string::npos) continue;
-        const fs::path file = line.substr(at);
-        fs::copy_file(file, kCopy / file.filename(), fs::copy_options::overwrite_existing);
-    }
-    const std::string to = std::string(kCopy) + "/";
-    std::vector<std::string> words{to + loader, "--library-path", kCopy,
-                                   to + fs::read_symlink("/proc/self/exe").filename().string()};
-    words.insert(words.end(), argv + 1, argv + argc);
-    std::vector<char*> args;
-    for (auto& word : words) args.push_back(word.data());
-    args.push_back(nullptr);
-    execv(args[0], args.data());
-    perror(args[0]);
-    return 1;
 }
 
 }  // namespace
 }  // namespace enpu::test
 
 int main(int argc, char** argv) {
-    if (std::string(argv[0]).find(enpu::test::kCopy) != 0) return enpu::test::run_copy(argc, argv);
+    if (!enpu::test::is_own_copy(argv[0])) return enpu::test::run_own_copy(argc, argv);
     return Catch::Session().run(argc, argv);
 }
