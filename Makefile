@@ -28,7 +28,7 @@ kmod: setup ## the kernel module, against the guest's kernel
 device: cpp ## QEMU with the device
 	@scripts/qemu build
 
-.PHONY: run test test-lint test-host test-device test-cuda test-guest test-asan test-tsan test-faults test-kernel-debug test-kernel-next test-frameworks bench
+.PHONY: run test test-lint test-host test-device test-cuda test-guest test-asan test-tsan test-faults test-soak test-kernel-debug test-kernel-next test-frameworks bench
 run: all ## read a picture's text on the NPU in the guest: make run [IMAGE=FILE]
 	@scripts/run $(IMAGE)
 
@@ -60,6 +60,9 @@ test-tsan: setup ## host tests under ThreadSanitizer (build/tsan/)
 
 test-faults: all ## each fault under each workload, in the guest; results in build/results/faults.json
 	@scripts/test faults $(TEST_ARGS)
+
+test-soak: all ## 10,000 jobs of four processes under at least 500 faults; ENPU_SEED=N; results in build/results/soak.json
+	@scripts/test soak $(TEST_ARGS)
 
 test-kernel-debug: all ## guest tests, KUnit and kmemleak on the sanitizer kernel (built once, 17 minutes); results in build/results/kernel-debug/
 	@ENPU_KERNEL=debug scripts/kernel module

@@ -21,7 +21,8 @@ LONG = ("faults", "soak", "fuzz")
 LEFT_OUT = {
     "asan": "make test-asan: everything on the host under AddressSanitizer and UBSan",
     "tsan": "make test-tsan: everything on the host under ThreadSanitizer",
-    "faults": "make test-faults: each fault under each workload, and a soak",
+    "faults": "make test-faults: each fault under each workload",
+    "soak": "make test-soak: 10,000 jobs of four processes under 500 faults",
     "kernel-debug": "make test-kernel-debug: the guest lane, KUnit and kmemleak on the sanitizer kernel",
     "kernel-next": "make test-kernel-next: the guest lane on the newest kernel of Debian",
     "frameworks": "make test-frameworks: ggml's own operator tests on the backend",

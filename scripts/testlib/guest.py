@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The guest lane: GUEST tests in as few guests as their devices allow. A test that hangs or crashes the guest costs only itself."""
+import os
 import shlex
 import time
 import xml.etree.ElementTree as ET
@@ -12,6 +13,10 @@ from guestlib.stage import module_path, read_list, stage
 
 from . import cts, kernel_checks, results
 from .results import FAILED, PASSED, SKIPPED, Case
+from .rows import Rows
+
+# Variables that choose what a test in the guest does, passed on from here.
+PASSED_ON = ("ENPU_FAULTS", "ENPU_SEED")
 
 
 def selected(options, lane):
@@ -32,6 +37,7 @@ def run_lane(options, lane):
     groups = {}
     for test in tests:
         groups.setdefault((tuple(test["devices"]) or (DEFAULT_DEVICE,), test["memory"], test["no_module"]), []).append(test)
+    rows = Rows()
     cases, has_device = kernel_checks.run_kunit() if lane == "guest" else [], default_device() != "none"
     for (devices, memory, no_module), members in groups.items():
         devices = [d for d in devices if d != "none"]
@@ -43,7 +49,8 @@ def run_lane(options, lane):
             continue
         config = make_config(memory=memory)
         stage(config, tests=[t["name"] for t in members])
-        cases += run_group(config, devices, not no_module, members)
+        cases += run_group(config, devices, not no_module, members, rows)
+    rows.write()
     return cases
 
 
@@ -51,7 +58,7 @@ def skip_all(tests, reason):
     return [Case("guest", t["level"], t["name"], t["name"], SKIPPED, 0, reason) for t in tests]
 
 
-def run_group(config, devices, module, tests):
+def run_group(config, devices, module, tests, rows):
     """Runs tests in one guest; after a hang or a crash a new guest goes on with the next test."""
     cases, session = [], None
     try:
@@ -68,7 +75,7 @@ def run_group(config, devices, module, tests):
                     print(f"  the guest did not come up: {e}")
                     cases.append(Case("guest", test["level"], test["name"], "guest comes up", FAILED, 0, str(e)))
                     return cases
-            own, usable = run_test(session, config, test)
+            own, usable = run_test(session, config, test, rows)
             cases += own
             if not usable:
                 session.close()
@@ -82,14 +89,17 @@ def run_group(config, devices, module, tests):
 
 
 def script_of(test):
-    lines = ["export LD_LIBRARY_PATH=/enpu/lib ENPU_DEVICE=/dev/accel/accel0", f"export ENPU_TEST_FILES=/enpu/share/{test['name']}"]
-    lines += [f"export {shlex.quote(pair.split('=', 1)[0])}={shlex.quote(pair.split('=', 1)[1])}" for pair in test["env"]]
+    lines = ["export LD_LIBRARY_PATH=/enpu/lib ENPU_DEVICE=/dev/accel/accel0", f"export ENPU_TEST_FILES=/enpu/share/{test['name']}",
+             f"export ENPU_SLOWER={SLOWER}"]
+    variables = [tuple(pair.split("=", 1)) for pair in test["env"]]
+    variables += [(name, os.environ[name]) for name in PASSED_ON if name in os.environ]
+    lines += [f"export {shlex.quote(name)}={shlex.quote(value)}" for name, value in variables]
     binary = "/enpu/bin/" + test["binary"].rsplit("/", 1)[1]
     report = [] if test["plain"] else ["--reporter", "console", "--reporter", f"JUnit::out=/out/{test['name']}.xml"]
     return "\n".join(lines + ["cd /tmp", "exec " + shlex.join([binary, *test["args"], *report])])
 
 
-def run_test(session, config, test):
+def run_test(session, config, test, rows):
     """(cases, whether the guest can go on)."""
     name, level, started = test["name"], test["level"], time.monotonic()
     folder = paths.results() / "guest"
@@ -100,6 +110,7 @@ def run_test(session, config, test):
     usable, problems, output, limit = True, [], "", test["timeout"] * SLOWER
     try:
         status, output = session.run(script_of(test), limit)
+        output = rows.take(output)
         problems = session.problems(test["allow_log"])
         usable = not any("BUG" in p or "Oops" in p for p in problems)
     except GuestError as e:

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <enpu/enpu.hpp>
 #include <filesystem>
@@ -95,10 +96,30 @@ bool bus_reset() {
 }
 
 std::string leftovers() {
-    std::string left = debugfs("queues") + debugfs("vms");
-    const std::string engines = debugfs("engines");
-    if (engines.find("live jobs 0") == std::string::npos) left += engines;
-    return left;
+    std::istringstream live(debugfs("live") + "references " + text_of("/sys/module/enpu/refcnt"));
+    std::string left, name;
+    size_t counters = 0;
+    for (long count = 0; live >> name >> count; counters++)
+        if (count != 0) left += name + " " + std::to_string(count) + ", ";
+    return counters >= 12 ? left : "the counters cannot be read";
+}
+
+bool falls_asleep(int limit_ms) {
+    const fs::path power = device_dir() / "power";
+    const std::string delay = text_of(power / "autosuspend_delay_ms");
+    if (!put(power / "autosuspend_delay_ms", "20")) return false;
+    const int64_t end = monotonic_ns() + limit_ms * 1'000'000LL;
+    bool asleep = false;
+    while (!asleep && monotonic_ns() < end) {
+        usleep(5000);
+        asleep = text_of(power / "runtime_status") == "suspended\n";
+    }
+    return put(power / "autosuspend_delay_ms", delay) && asleep;
+}
+
+int slower() {
+    const char* times = getenv("ENPU_SLOWER");
+    return times ? std::max(1, atoi(times)) : 1;
 }
 
 uint64_t local_free() {

@@ -24,8 +24,14 @@ uint64_t fired_of_all_kinds(unsigned* kinds = nullptr);
 // A reset of the function by the bus, which brings a lost device back.
 bool bus_reset();
 
-// Live objects of the driver, in words; empty when there are none.
+// What is left of clients that have ended, in words; empty when nothing is: objects of the driver
+// (files, address spaces, contexts, queues, buffers, mappings, page tables, pinned pages, jobs,
+// fences, local memory) and references to the module.
 std::string leftovers();
+// Nothing keeps the device awake any more: it goes to sleep when it is let.
+bool falls_asleep(int limit_ms);
+// How many times slower than the usual guest this one is, for limits in time.
+int slower();
 // Of local memory; ~0 while the device does not answer.
 uint64_t local_free();
 

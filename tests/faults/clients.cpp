@@ -14,8 +14,6 @@
 #include <new>
 #include <stdexcept>
 
-#include "work.h"
-
 namespace enpu::faults {
 
 int64_t monotonic_ns() {
@@ -39,6 +37,7 @@ void note_failure(Report& report, int code) {
 // A round that fails ends the client's objects; it begins anew with the next, as a program would.
 void Clients::live(Shared& shared, size_t index, const std::string& name) {
     Report& report = shared.reports[index];
+    tally() = &report.jobs;
     uint64_t number = 0;
     while (!shared.stop && report.rounds_left) {
         try {
@@ -82,22 +81,37 @@ Clients::~Clients() {
     munmap(shared_, sizeof(Shared));
 }
 
-uint64_t Clients::right() const {
+uint64_t Clients::sum(uint64_t (*of)(const Report&)) const {
     uint64_t sum = 0;
-    for (size_t i = 0; i < count(); i++) sum += report(i).right;
+    for (size_t i = 0; i < count(); i++) sum += of(report(i));
     return sum;
+}
+
+uint64_t Clients::right() const {
+    return sum([](const Report& r) -> uint64_t { return r.right; });
 }
 
 uint64_t Clients::wrong() const {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < count(); i++) sum += report(i).wrong;
-    return sum;
+    return sum([](const Report& r) -> uint64_t { return r.wrong; });
 }
 
 uint64_t Clients::failed() const {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < count(); i++) sum += report(i).failed;
-    return sum;
+    return sum([](const Report& r) -> uint64_t { return r.failed; });
+}
+
+uint64_t Clients::submitted() const {
+    return sum([](const Report& r) -> uint64_t { return r.jobs.submitted; });
+}
+
+uint64_t Clients::settled() const {
+    return sum([](const Report& r) -> uint64_t { return r.jobs.settled; });
+}
+
+std::vector<uint64_t> Clients::ended() const {
+    std::vector<uint64_t> rounds;
+    for (size_t i = 0; i < count(); i++)
+        rounds.push_back(report(i).right + report(i).wrong + report(i).failed);
+    return rounds;
 }
 
 unsigned Clients::victims() const {

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "work.h"
+
 namespace enpu::faults {
 
 int64_t monotonic_ns();
@@ -21,6 +23,7 @@ struct Report {
     std::atomic<int64_t> first_failure_ns;
     std::array<std::atomic<uint32_t>, kErrors> errors;
     std::atomic<uint64_t> rounds_left;  // the client ends by itself when it reaches 0
+    Tally jobs;
 };
 
 class Clients {
@@ -36,6 +39,10 @@ class Clients {
     uint64_t right() const;
     uint64_t wrong() const;
     uint64_t failed() const;
+    uint64_t submitted() const;
+    uint64_t settled() const;
+    // Rounds that have ended, one way or the other, by client.
+    std::vector<uint64_t> ended() const;
     // Clients with a failed round; the time of the first one, 0 if none.
     unsigned victims() const;
     int64_t first_failure_ns() const;
@@ -57,6 +64,7 @@ class Clients {
     };
     [[noreturn]] static void live(Shared& shared, size_t index, const std::string& work);
     bool reap();
+    uint64_t sum(uint64_t (*of)(const Report&)) const;
 
     Shared* shared_;
     std::vector<pid_t> children_;  // 0: ended

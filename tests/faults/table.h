@@ -32,8 +32,8 @@ inline const std::vector<Fault>& faults() {
     static const char kWedged[] = "does not answer a reset\nnot answer";
     // The slack on the limits is for a host that emulates the guest and is busy with other things.
     static const std::vector<Fault> table = {
-    // name, kind, inject / least and most victims, errors, counter, limit, absorbed, dump, heal, log
-    // clang-format off
+        // name, kind, inject / least and most victims, errors, counter, limit, absorbed, dump, heal, log
+        // clang-format off
         {"engine-hang", "engine-hang", "engine-hang",
             1, 1, {-ETIMEDOUT}, "hangs", 3000, false, true, Heal::kNothing, ""},
         {"engine-slow", "engine-slow", "engine-slow:times=5:arg=20000000",
@@ -68,30 +68,36 @@ inline const std::vector<Fault>& faults() {
             0, 0, {}, nullptr, 0, true, false, Heal::kNothing, ""},
         {"local-exhausted", "local-exhausted", "local-exhausted",
             1, 1, {-ENOMEM}, "faults", 1500, false, true, Heal::kNothing, ""},
+        {"tlb-stuck", "tlb-stuck", "tlb-stuck",
+            0, 8, {-ESTALE}, "device_resets", 9000, false, true, Heal::kNothing, "TLB invalidation of address space"},
         {"reset-fails-once", "reset-fails", "reset-fails;engine-hang",
             1, 8, {-ETIMEDOUT, -ESTALE}, "device_resets", 6000, false, true, Heal::kNothing, ""},
         {"reset-fails-always", "reset-fails", "reset-fails:times=always;engine-hang",
             1, 8, {-ETIMEDOUT, -EIO, -ENODEV, -ECANCELED, -ESTALE}, "failed_resets", 12000, false, true, Heal::kBusReset, kWedged},
         {"removed", "removed", "removed:after=20:arg=400000000",
             1, 8, {-EIO, -ENODEV, -ECANCELED, -ETIMEDOUT}, nullptr, 3000, false, false, Heal::kBusReset, "not answer\ngone\nremoved\nreads? as ones\ndoes not leave"},
-    // clang-format on
+        // clang-format on
     };
     return table;
 }
 
+// What happens to the device besides, once the fault was noticed.
+enum class Upset { kNone, kBusReset, kSuspend };
+
 struct Workload {
     const char* name;
     std::vector<std::string> clients;
-    bool bus_reset;  // by the bus, once the fault has fired
+    Upset upset;
 };
 
 inline const std::vector<Workload>& workloads() {
     static const std::vector<Workload> table = {
-        {"copy", {"copy", "copy"}, false},
-        {"model", {"model", "model"}, false},
-        {"processes", {"copy", "model", "copy", "model"}, false},
-        {"prime", {"share", "copy", "share"}, false},
-        {"bus-reset", {"copy", "model"}, true},
+        {"copy", {"copy", "copy"}, Upset::kNone},
+        {"model", {"model", "model"}, Upset::kNone},
+        {"processes", {"copy", "model", "copy", "model"}, Upset::kNone},
+        {"prime", {"share", "copy", "share"}, Upset::kNone},
+        {"bus-reset", {"copy", "model"}, Upset::kBusReset},
+        {"suspend", {"copy", "model", "share"}, Upset::kSuspend},
     };
     return table;
 }

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <enpu/enpu.hpp>
 #include <stdexcept>
@@ -15,16 +16,48 @@ struct Line {
     Device device = Device::open(nullptr);
     Context context;
     Timeline timeline = Timeline::create(device);
-    uint64_t point = 0;
+    uint64_t point = 0, settled = 0;
 
     Line() {
         const enpu_context_config config{ENPU_PRIORITY_NORMAL, kTimeoutMs, 0, 0};
         context = Context::create(device, &config);
     }
-    void submit(uint32_t engine, const Command& command) {
-        context.submit(engine, command, {}, {timeline.at(++point)}, point);
+    // Jobs that nobody has waited for, as another failed first.
+    ~Line() {
+        try {
+            settle();
+        } catch (const Error&) {
+        }
     }
-    void wait() { context.wait(timeline, point, enpu_deadline_after(kRoundLimitNs)); }
+    Line(const Line&) = delete;
+    Line& operator=(const Line&) = delete;
+
+    void submit(uint32_t engine, const Command& command) {
+        context.submit(engine, command, {}, {timeline.at(point + 1)}, point + 1);
+        point++;
+        tally()->submitted++;
+    }
+    void wait() {
+        try {
+            context.wait(timeline, point, enpu_deadline_after(kRoundLimitNs));
+        } catch (const Error& error) {
+            if (error.code() != -ETIME) tell_settled();
+            throw;
+        }
+        tell_settled();
+    }
+    // Waits for the end of all, whatever it is.
+    void settle() {
+        try {
+            if (settled < point) wait();
+        } catch (const Error& error) {
+            if (error.code() == -ETIME) throw;
+        }
+    }
+    void tell_settled() {
+        tally()->settled += point - settled;
+        settled = point;
+    }
     uint32_t copy_engine(uint64_t number) const {
         const auto& info = device.info();
         return info.compute_engines + static_cast<uint32_t>(number % info.copy_engines);
@@ -120,6 +153,8 @@ class ModelWork : public Work {
     }
 
     bool round(uint64_t number) override {
+        // Something is unmapped now and then, as in programs that prepare their next input.
+        if (number % 4 == 3) Buffer::create(line_.device, 4096, ENPU_BUFFER_HOST);
         const auto result = run(number), &want = golden().at(number % kModelInputs);
         return std::memcmp(result.data(), want.data(), want.size() * sizeof(float)) == 0;
     }
@@ -209,6 +244,12 @@ class ShareWork : public Work {
 };
 
 }  // namespace
+
+Tally*& tally() {
+    static Tally own;
+    static Tally* current = &own;
+    return current;
+}
 
 Golden& golden() {
     static Golden results;

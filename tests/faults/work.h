@@ -3,6 +3,7 @@
 // right. All of them go through libenpu, as programs do.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,6 +14,13 @@ namespace enpu::faults {
 // Hung jobs are given up after this long without progress.
 constexpr uint32_t kTimeoutMs = 500;
 constexpr uint64_t kRoundLimitNs = 25'000'000'000;
+
+// Jobs of this process: given to the device, and come to an end that was told. Made by the process
+// that watches, in memory that both share.
+struct Tally {
+    std::atomic<uint64_t> submitted, settled;
+};
+Tally*& tally();
 
 class Work {
   public:
