@@ -53,6 +53,10 @@ std::string cause(const drm_enpu_ctx_status& status) {
             return "the reset of another job's engine tore it";
         case -ECANCELED:
             return "it was dropped unrun";
+        case -ENODEV:
+            return "the device was removed";
+        case -EIO:
+            return "the device does not answer any more, not even to a reset";
         case -ENOMEM:
             return "the device ran out of working memory in " + packet_place(status);
         default:

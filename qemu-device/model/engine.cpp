@@ -136,9 +136,9 @@ Engine::Verdict Engine::boundary(bool packet_start) {
             continue;
         }
         if (reset_requested && !reset_stuck) return Verdict::kAbort;
-        if (packet_start &&
-            (device_.queues[job.queue].state == ENPU_QUEUE_STATE_STOPPING || !device_.fetching()))
-            return Verdict::kPark;
+        // A hung engine does not hear that a queue has to stop: its job stays on it.
+        const bool leaves = !hung && device_.queues[job.queue].state == ENPU_QUEUE_STATE_STOPPING;
+        if (packet_start && (leaves || !device_.fetching())) return Verdict::kPark;
         if (hung || reset_requested || (packet_start && stop)) {
             halted_ = stop;
             const bool held = hold(lock);

@@ -98,6 +98,24 @@ TEST_CASE("A hung job can be stopped by a disabled queue and a reset") {
     CHECK(rig.state(0) == ENPU_QUEUE_STATE_DISABLED);
 }
 
+TEST_CASE("A queue whose job hangs stops with the reset of the engine, which then works again") {
+    Rig rig(mode(false));
+    rig.set_up();
+    auto queue = rig.queue(0, 0);
+    rig.inject(ENPU_FAULT_KIND_ENGINE_HANG, 0, 0);
+    rig.push(queue, Commands().nop());
+    REQUIRE(rig.wait_reg(ENPU_REG_FAULT_FIRED(ENPU_FAULT_KIND_ENGINE_HANG), ~0u, 1));
+    rig.write32(ENPU_REG_QUEUE_CTRL(0), 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK(rig.state(0) == ENPU_QUEUE_STATE_STOPPING);
+    CHECK(rig.read32(ENPU_REG_ENGINE_QUEUE(0)) == 0);  // the watchdog sees who hangs
+    rig.write32(ENPU_REG_ENGINE_CTRL(0), ENPU_ENGINE_CTRL_RESET);
+    REQUIRE(rig.wait_reg(ENPU_REG_ENGINE_CTRL(0), ENPU_ENGINE_CTRL_RESET, 0));
+    REQUIRE(rig.wait_state(0, ENPU_QUEUE_STATE_DISABLED));
+    auto next = rig.queue(1, 0);
+    CHECK(rig.wait_fence(next, rig.push(next, Commands().nop())));
+}
+
 TEST_CASE("A hang ends with its fault and the job goes on") {
     Rig rig(mode(GENERATE(true, false)));
     rig.set_up();

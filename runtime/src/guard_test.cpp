@@ -236,3 +236,46 @@ TEST_CASE("guard: work in place is not done again after it began") {
     CHECK(contains(rig.notices, "it writes what it reads"));
     CHECK(failure(rig.launch()).code == RT_STREAM_POISONED);
 }
+
+TEST_CASE("guard: a device that is pulled out under a kernel ends the wait for it, and says so") {
+    if (!in_simulator()) SKIP("unsupported: only a simulator is pulled out from in here");
+    Rig rig(nullptr, 30'000'000'000);
+    rig.inject("engine-hang:times=1");
+    MUST(rig.launch());
+    const uint64_t start = rt_now_ns();
+    CHECK(failure(rt_stream_sync(rig.stream, rt_deadline_ms(50))).code == RT_DEADLINE_EXCEEDED);
+    rig.inject("removed");
+    rt_status status = rt_stream_sync(rig.stream, soon());
+    CHECK(rt_status_code(status) == RT_DEVICE_LOST);
+    CHECK(contains(rt_status_message(status), "removed"));
+    CHECK(std::string(rt_status_operation_name(status)) == "kernel binary");
+    CHECK(rt_now_ns() - start < 10'000'000'000);
+    rt_status_free(status);
+    CHECK(failure(rig.launch()).code == RT_STREAM_POISONED);
+    CHECK(failure(rt_device_check(rig.device)).code == RT_DEVICE_LOST);
+}
+
+TEST_CASE("guard: what a pulled out device was to compute is computed by the next backend") {
+    if (!in_simulator()) SKIP("unsupported: only a simulator is pulled out from in here");
+    const rt_policy degrade = policy(2, "cpu", true);
+    Rig rig(&degrade);
+    rig.inject("engine-hang:times=1;removed:after=60");
+    MUST(rig.launch());
+    CHECK(rig.result() == kSixes);
+    const rt_policy_report report = rig.report();
+    CHECK(report.device_lost == 1);
+    CHECK(report.fallback_ops >= 1);
+    CHECK(contains(rig.notices, "ran on cpu instead"));
+}
+
+TEST_CASE("guard: a stream goes at once when a kernel that has a minute left hangs") {
+    uint64_t start = 0;
+    {
+        Rig rig(nullptr, 60'000'000'000);
+        rig.inject("engine-hang:times=1");
+        MUST(rig.launch());
+        CHECK(failure(rt_stream_sync(rig.stream, rt_deadline_ms(50))).code == RT_DEADLINE_EXCEEDED);
+        start = rt_now_ns();
+    }
+    CHECK(rt_now_ns() - start < 15'000'000'000);
+}

@@ -28,15 +28,15 @@ TEST_CASE("kernels are found by name, and an unknown name lists what there is") 
     Fixture f;
     for (const char* name : {"conv2d_fwd", "matmul_fwd", "pool2d_fwd", "binary", "softmax_fwd",
                              "norm_fwd", "gather", "pack_weights"}) {
-        CHECK(std::string(rt_kernel_name(f.kernel(name))) == name);
+        CHECK(std::string(rt_kernel_name(f.lookup(name))) == name);
     }
-    CHECK(rt_kernel_operands(f.kernel("conv2d_fwd")) == ENPU_OP_CONV2D_OPERANDS);
+    CHECK(rt_kernel_operands(f.lookup("conv2d_fwd")) == ENPU_OP_CONV2D_OPERANDS);
     rt_kernel kernel = nullptr;
     const Failure unknown = failure(rt_kernel_lookup(f.device, "conv9d", &kernel));
     CHECK(unknown.code == RT_NOT_FOUND);
     CHECK(contains(unknown.message, "conv2d_fwd"));
     OK(rt_kernel_for_op(f.device, ENPU_OP_SOFTMAX_FWD, &kernel));
-    CHECK(kernel == f.kernel("softmax_fwd"));
+    CHECK(kernel == f.lookup("softmax_fwd"));
 }
 
 TEST_CASE("the call chain: a convolution on tensors from the pool") {
@@ -217,7 +217,7 @@ TEST_CASE("memory of one device is refused by another") {
     Fixture f, g;
     void* mine = f.allocate(64);
     CHECK(failure(rt_fill(g.stream, mine, 0, 1, 64)).code == RT_INVALID_ARGUMENT);
-    CHECK(failure(rt_kernel_launch(g.stream, f.kernel("unary"), nullptr, nullptr, 0, nullptr, 0))
+    CHECK(failure(rt_kernel_launch(g.stream, f.lookup("unary"), nullptr, nullptr, 0, nullptr, 0))
               .code == RT_INVALID_ARGUMENT);
     rt_event event = nullptr;
     MUST(rt_event_create(f.device, 0, &event));

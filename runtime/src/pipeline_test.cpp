@@ -138,7 +138,7 @@ TEST_CASE("pipeline: one thread pushes while another pops") {
     PipelineFixture f(3);
     constexpr int kItems = 100;
     std::atomic<int> wrong{0};
-    std::thread producer([&] {
+    std::jthread producer([&] {
         for (int i = 0; i < kItems; ++i) {
             void* host = nullptr;
             if (rt_pipeline_input(f.pipeline, soon(), &host)) {

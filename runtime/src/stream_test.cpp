@@ -180,7 +180,9 @@ TEST_CASE("a stream with nothing but a wait is done when the event is") {
 TEST_CASE("timing events measure the work between them") {
     Fixture f;
     rt_event start = nullptr, end = nullptr, plain = nullptr;
-    MUST(rt_event_create(f.device, RT_EVENT_TIMING, &start));
+    const std::string why = take(rt_event_create(f.device, RT_EVENT_TIMING, &start));
+    if (why.starts_with("unsupported")) SKIP(why);
+    REQUIRE(why == "");
     MUST(rt_event_create(f.device, RT_EVENT_TIMING, &end));
     MUST(rt_event_create(f.device, 0, &plain));
     int64_t ns = -1;

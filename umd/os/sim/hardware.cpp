@@ -187,6 +187,10 @@ bool Hardware::pop_error(enpu_error_record* record) {
     return true;
 }
 
+bool Hardware::gone() const {
+    return read32(ENPU_REG_ID) != ENPU_MAGIC;
+}
+
 int Hardware::reset_engine(uint32_t engine) {
     write32(ENPU_REG_ENGINE_CTRL(engine), ENPU_ENGINE_CTRL_RESET);
     return poll(kResetWaitNs, [&] {

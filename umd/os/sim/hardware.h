@@ -74,6 +74,8 @@ class Hardware {
     void doorbell(uint32_t queue);
     void acknowledge(uint32_t vectors);
     bool pop_error(enpu_error_record* record);
+    // Nobody answers: the device was pulled out.
+    bool gone() const;
     // 0, or -EIO when the device did not come back.
     int reset_engine(uint32_t engine);
     int reset_device();

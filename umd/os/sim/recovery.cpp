@@ -13,6 +13,11 @@ namespace {
 // are freed.
 constexpr std::chrono::milliseconds kTick(10);
 
+// What a dying context leaves on an engine may run on for this long, and for less when it makes no
+// progress: a tile takes milliseconds.
+constexpr int64_t kLastRunNs = 5'000'000'000;
+constexpr int64_t kLastTileNs = 1'000'000'000;
+
 }  // namespace
 
 void Scheduler::start(Hardware* hardware, uint64_t root_bus) {
@@ -44,6 +49,8 @@ void Scheduler::serve() {
             wake_.wait_for(wake, kTick, [&] { return stopping_ || vectors_ != 0; });
         if (!work_) wake_.wait(wake, [&] { return stopping_ || work_ || vectors_ != 0; });
         const uint32_t vectors = std::exchange(vectors_, 0);
+        // Before the look: a job that comes while nobody looks sets it again.
+        work_ = false;
         wake.unlock();
         bool more;
         {
@@ -51,6 +58,7 @@ void Scheduler::serve() {
             // Cleared first: what completes from here on raises the vector again.
             if (vectors != 0) hardware_->acknowledge(vectors);
             const int64_t now = os::now_ns();
+            if (lost_ == 0 && hardware_->gone()) lose(-ENODEV);
             drain_errors();
             pump();
             watch(now);
@@ -59,7 +67,7 @@ void Scheduler::serve() {
             more = busy();
         }
         wake.lock();
-        work_ = more || (work_ && vectors_ != 0);
+        work_ |= more;
     }
 }
 
@@ -70,6 +78,7 @@ bool Scheduler::busy() const {
 }
 
 void Scheduler::drain_errors() {
+    if (lost_ != 0) return;
     enpu_error_record record;
     for (uint32_t i = 0; i < ENPU_ERROR_FIFO_DEPTH && hardware_->pop_error(&record); ++i)
         handle_error(record);
@@ -123,11 +132,12 @@ void Scheduler::fail_front(Queue* queue, int error, const enpu_error_record* rec
 void Scheduler::cancel(Context* context, int error) {
     for (auto& queue : context->queues) {
         if (!queue) continue;
+        if (queue->faulted) {
+            for (Job* job : queue->flying) end(job, error);
+            queue->flying.clear();
+        }
         for (Job* job : queue->pending) end(job, error);
         queue->pending.clear();
-        if (!queue->faulted) continue;
-        for (Job* job : queue->flying) end(job, error);
-        queue->flying.clear();
     }
 }
 
@@ -155,12 +165,19 @@ void Scheduler::destroy_context(uint32_t id) {
 // True when the device is done with a queue that was told to stop.
 bool Scheduler::stop_queue(Queue* queue, int64_t now) {
     const uint32_t state = hardware_->queue_state(queue->id);
-    if (state != ENPU_QUEUE_STATE_DISABLED && state != ENPU_QUEUE_STATE_FAULTED && !wedged_) {
-        // It stops at the end of a packet; one that lasts longer than a job may hang is cut off.
+    if (state != ENPU_QUEUE_STATE_DISABLED && state != ENPU_QUEUE_STATE_FAULTED && lost_ == 0) {
+        // It stops at the end of a packet; one that does not end is cut off. Nobody waits for its
+        // result, so this does not take the time that a job may hang.
+        const int64_t timeout_ns = int64_t{queue->context->timeout_ms} * 1'000'000;
+        const int64_t stopping_ns = now - queue->stop_since_ns;
+        Watch& watch = watches_[queue->engine];
+        const int64_t still_ns =
+            watch.queue == queue->id ? std::min(now - watch.since_ns, stopping_ns) : 0;
         const bool occupies = hardware_->read32(ENPU_REG_ENGINE_QUEUE(queue->engine)) == queue->id;
-        if (occupies &&
-            now - queue->stop_since_ns > int64_t{queue->context->timeout_ms} * 1'000'000) {
+        if (occupies && (stopping_ns > std::min(timeout_ns, kLastRunNs) ||
+                         still_ns > std::min(timeout_ns, kLastTileNs))) {
             reset_hung(queue->engine, queue);
+            watch = {};
         }
         return false;
     }
@@ -190,7 +207,7 @@ void Scheduler::bury_dying(int64_t now) {
 // A busy engine whose progress stands still for longer than the context of its queue allows is
 // hung. The blame goes to the queue that occupies it, not to those that wait behind.
 void Scheduler::watch(int64_t now) {
-    if (wedged_ || !busy()) return;
+    if (lost_ != 0 || !busy()) return;
     for (uint32_t engine = 0; engine < engines_; ++engine) {
         Watch& watch = watches_[engine];
         const Watch seen = {hardware_->read32(ENPU_REG_ENGINE_QUEUE(engine)),
@@ -239,7 +256,7 @@ void Scheduler::reset_all(Queue* guilty) {
         if (queue < running.size()) running[queue] = true;
     }
     if (hardware_->reset_device() != 0) {
-        wedge();
+        lose(hardware_->gone() ? -ENODEV : -EIO);
         return;
     }
     hardware_->start(root_bus_);
@@ -259,10 +276,17 @@ void Scheduler::reset_all(Queue* guilty) {
     });
 }
 
-// The device does not come back: every job fails, every later call is refused.
-void Scheduler::wedge() {
-    wedged_ = true;
-    each_queue([&](Queue* queue) { fail_front(queue, -EREMOTEIO, nullptr); });
+// The device was pulled out, or does not come back: every job fails, every later call is refused.
+void Scheduler::lose(int error) {
+    lost_ = error;
+    each_queue([&](Queue* queue) {
+        complete(queue);  // what had ended before
+        queue->faulted = true;
+    });
+    for (auto& [id, context] : contexts_) {
+        cancel(context.get(), error);
+        context->status.guilty = 1;
+    }
 }
 
 }  // namespace enpu::sim

@@ -171,6 +171,59 @@ TEST_CASE_METHOD(Faults, "a device closes with a hung job on it") {
     // Everything goes out of scope here, the job still on the engine.
 }
 
+TEST_CASE_METHOD(Faults, "a device that is pulled out is told as lost, at once") {
+    const auto hung = fill(0, 1);
+    inject("engine-hang:engine=0");
+    context.submit(0, hung, {}, {timeline.at(++point)});
+    context.submit(0, hung, {}, {timeline.at(++point)});
+    const int64_t start = enpu_deadline_after(0);
+    inject("removed");
+    expect_failure(
+        [&](enpu_error* e) {
+            return enpu_context_wait(context.get(), timeline.get(), point, soon(), e);
+        },
+        -ENODEV, {"job 1", "the device was removed"});
+    REQUIRE(enpu_deadline_after(0) - start < 5'000'000'000);
+    enpu_error error = {};
+    REQUIRE(enpu_submit(context.get(), 0, hung.get(), nullptr, 0, nullptr, 0, 0, nullptr, &error) ==
+            -ENODEV);
+    enpu_context* made = nullptr;
+    REQUIRE(enpu_context_create(device.get(), nullptr, &made, &error) == -ENODEV);
+    enpu_memory_info memory;
+    REQUIRE(enpu_device_get_memory(device.get(), &memory, &error) == -ENODEV);
+    REQUIRE(std::string(error.message).find("ENODEV") != std::string::npos);
+}
+
+TEST_CASE_METHOD(Faults, "a device that no reset brings back is lost") {
+    inject("engine-hang:engine=0;reset-fails:times=always");
+    expect_failure([&](enpu_error* e) { return run(context, 0, fill(0, 1), e); }, -EIO,
+                   {"does not answer"});
+    enpu_context* made = nullptr;
+    enpu_error error = {};
+    REQUIRE(enpu_context_create(device.get(), nullptr, &made, &error) == -EIO);
+}
+
+TEST_CASE_METHOD(Faults, "a context with a hung job ends long before the job's own time") {
+    const enpu_context_config patient = {ENPU_PRIORITY_NORMAL, 60'000, 0, 0};
+    inject("engine-hang:engine=0");
+    const int64_t start = enpu_deadline_after(0);
+    {
+        const auto dying = Context::create(device, &patient);
+        dying.submit(0, fill(0, 1), {}, {timeline.at(++point)});
+        expect_failure(
+            [&](enpu_error* e) {
+                return enpu_timeline_wait(timeline.get(), point, enpu_deadline_after(50'000'000),
+                                          e);
+            },
+            -ETIME, {"deadline"});
+    }
+    check([&](enpu_error* e) {
+        return enpu_timeline_wait(timeline.get(), point, enpu_deadline_after(8'000'000'000), e);
+    });
+    REQUIRE(enpu_deadline_after(0) - start < 8'000'000'000);
+    REQUIRE(run(context, 0, fill(0, 2), nullptr) == 0);  // the engine is free again
+}
+
 TEST_CASE("an idle simulator uses no CPU") {
     const auto device = Device::open("sim");
     const auto used = [] {

@@ -48,7 +48,7 @@ int Scheduler::create_context(drm_enpu_ctx_create* create) {
         return -EINVAL;
     }
     Lock lock(mutex_);
-    if (wedged_) return -EIO;
+    if (lost_ != 0) return lost_;
     if (contexts_.size() >= ENPU_MAX_CONTEXTS) return -ENOSPC;
     auto context = std::make_unique<Context>();
     context->id = next_context_++;
@@ -134,7 +134,7 @@ int Scheduler::submit(drm_enpu_submit* submit) {
         return -EINVAL;
     }
     Lock lock(mutex_);
-    if (wedged_) return -EIO;
+    if (lost_ != 0) return lost_;
     Context* context = find_context(submit->ctx_id);
     if (context == nullptr) return -ENOENT;
     if (context->status.guilty != 0) return -ENOTRECOVERABLE;

@@ -63,7 +63,7 @@ class Scheduler {
     void watch(int64_t now);
     void reset_hung(uint32_t engine, Queue* queue);
     void reset_all(Queue* guilty);
-    void wedge();
+    void lose(int error);
     void bury_dying(int64_t now);
     bool stop_queue(Queue* queue, int64_t now);
     bool busy() const;
@@ -94,10 +94,10 @@ class Scheduler {
     uint32_t next_timeline_ = 1;
     std::vector<std::unique_ptr<Job>> pool_;
     bool moved_ = false;
-    bool wedged_ = false;
+    int lost_ = 0;  // what every call gives once there is no device: -ENODEV, -EIO
     uint32_t resets_ = 0;
     struct Watch {
-        uint32_t queue = 0;
+        uint32_t queue = UINT32_MAX;  // nobody
         uint64_t progress = 0;
         uint64_t fence = 0;
         int64_t since_ns = 0;

@@ -93,6 +93,7 @@ void SimOs::opcode_info(drm_enpu_opcode_info* info) {
 }
 
 int SimOs::query(uint32_t type, void* data, uint32_t* bytes) {
+    if (hardware_->gone()) return -ENODEV;
     switch (type) {
         case DRM_ENPU_QUERY_DEVICE: {
             drm_enpu_device_info info{};
