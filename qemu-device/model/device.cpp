@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "device.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string_view>
@@ -56,6 +58,7 @@ void Device::wake_all() {
 // Coalesced interrupts that are due, and a link that comes back.
 void Device::timer_main() {
     host.thread_enter();
+    pthread_setname_np(pthread_self(), "enpu-interrupts");
     {
         Lock lock(mutex);
         while (!quit_) {

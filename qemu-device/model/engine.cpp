@@ -2,8 +2,11 @@
 // The thread of an engine and its boundaries: the only places where it waits.
 #include "engine.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
+#include <string>
 
 #include "device.h"
 
@@ -38,6 +41,8 @@ void Engine::join() {
 
 void Engine::main() {
     device_.host.thread_enter();
+    // For who looks at the threads of a process; 15 characters at most.
+    pthread_setname_np(pthread_self(), ("enpu-engine" + std::to_string(index_)).c_str());
     {
         Lock lock(device_.mutex);
         resting_ = idle_ = false;

@@ -166,7 +166,7 @@ Outcome FloatConv::run_pointwise(const ConvTile& tile) {
 }
 
 Outcome FloatConv::run_tile(const ConvTile& tile) {
-    return shape_.is_pointwise() ? run_pointwise(tile) : run_kernel(tile);
+    return shape_.is_pointwise() && !has_wide_vectors() ? run_pointwise(tile) : run_kernel(tile);
 }
 
 Outcome FloatConv::run() {
@@ -234,6 +234,7 @@ ConvSpec conv_spec(const ConvShape& s, const ConvTile& t, unsigned threads) {
 }
 
 Outcome conv2d_float(const Call& call) {
+    if (conv_shape(call.packet).products_per_output_pixel() > kTileWork) return conv2d_large(call);
     return FloatConv(call).run();
 }
 

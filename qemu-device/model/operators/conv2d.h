@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "conv_kernel.h"
 #include "families.h"
@@ -14,6 +15,8 @@ namespace enpu::ops {
 // Work of a tile in multiply-accumulates: 10 ms of one thread at 20 GFLOP/s. It does not depend on
 // the number of threads, so that the same packet is cut the same way everywhere.
 constexpr int64_t kTileWork = 100'000'000;
+// What a call of a library costs, however little it computes: 2 us.
+constexpr int64_t kCallWork = 20'000;
 
 struct ConvShape {
     int64_t n, c, h, w, o, kh, kw, oh, ow, groups;
@@ -25,9 +28,10 @@ struct ConvShape {
         return kh == 1 && kw == 1 && groups == 1 &&
                std::all_of(pad, pad + 4, [](auto p) { return p == 0; });
     }
+    int64_t products_per_output_pixel() const { return o * (c / groups) * kh * kw; }
     // Memory is work too: 8 for each output, 1 for each input.
     int64_t work_per_output_pixel() const {
-        return o * ((c / groups) * kh * kw + 8) + c * stride[0] * stride[1];
+        return products_per_output_pixel() + 8 * o + c * stride[0] * stride[1];
     }
 };
 
@@ -54,7 +58,11 @@ ConvShape conv_shape(const enpu_operator_packet& packet);
 ConvSpec conv_spec(const ConvShape& shape, const ConvTile& tile, unsigned threads);
 
 Outcome conv2d_float(const Call& call);
+// The same for convolutions whose single output pixel is more work than a tile.
+Outcome conv2d_large(const Call& call);
 Outcome conv2d_integer(const Call& call);
+// The same by kernels for integers; nothing when there is none for this one.
+std::optional<Outcome> conv2d_dot_products(const Call& call);
 
 inline int64_t divide_up(int64_t value, int64_t by) {
     return (value + by - 1) / by;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// CONV2D of i8 and u8. Values less their zero point are small integers, so an f32 convolution over
-// few enough of them is exact; such partial sums are added as i32.
+// CONV2D of i8 and u8 for every processor. Values less their zero point are small integers, so an f32
+// convolution over few enough of them is exact; such partial sums are added as i32.
 #include <array>
 #include <vector>
 
@@ -60,6 +60,7 @@ class IntegerConv {
     Outcome run_tile(const ConvTile& tile);
     Outcome add_chunk(const ConvTile& tile, size_t index);
     const float* input(const ConvTile& tile, const Chunk& chunk, const ConvShape& shape);
+    int64_t work_of(const ConvTile& tile, const Chunk& chunk) const;
 
     const Call& call_;
     const ConvShape shape_;
@@ -88,7 +89,7 @@ Outcome IntegerConv::open_weights() {
     if (operand.desc->format == ENPU_FORMAT_PACKED) {
         const auto groups = static_cast<uint32_t>(shape_.groups);
         const auto header = read_header(operand, ENPU_PACK_KIND_CONV2D, groups);
-        if (!header || header->layout != static_cast<uint32_t>(PackedLayout::kPlain)) {
+        if (!header || !begins_plain(*header)) {
             call_.progress.detail(kW, header ? header->layout : 0);
             return Outcome::kBadOperand;
         }
@@ -158,13 +159,29 @@ Outcome IntegerConv::add_chunk(const ConvTile& tile, size_t index) {
     return Outcome::kDone;
 }
 
+// Of a chunk alone, as ConvShape::work_per_output_pixel counts it; and its partial sums are written, read and
+// added.
+int64_t IntegerConv::work_of(const ConvTile& tile, const Chunk& chunk) const {
+    const int64_t pixels = tile.images * tile.rows.count * tile.cols.count;
+    return pixels * (chunk_shape(shape_, chunk).work_per_output_pixel() + 8 * shape_.o) + kCallWork;
+}
+
+// Chunks are where a tile that costs more than its products can be told to stop: its outputs are still in
+// scratch.
 Outcome IntegerConv::run_tile(const ConvTile& tile) {
     const int64_t pixels = tile.images * tile.rows.count * tile.cols.count;
     partial_ = {};
     partial_ = scratch_floats(pixels * shape_.o);
     sums_ = {};
     sums_ = scratch_floats(pixels * shape_.o);
+    int64_t work = 0;
     for (size_t i = 0; i < chunks_.size(); ++i) {
+        const int64_t next = work_of(tile, chunks_[i]);
+        if (i > 0 && work + next > kTileWork) {
+            if (!call_.progress.proceed()) return Outcome::kStopped;
+            work = 0;
+        }
+        work += next;
         const Outcome outcome = add_chunk(tile, i);
         if (outcome != Outcome::kDone) return outcome;
     }
@@ -191,6 +208,7 @@ Outcome IntegerConv::run() {
 }  // namespace
 
 Outcome conv2d_integer(const Call& call) {
+    if (const auto outcome = conv2d_dot_products(call)) return *outcome;
     return IntegerConv(call).run();
 }
 

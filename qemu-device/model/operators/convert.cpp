@@ -35,6 +35,22 @@ void convert_range(const View& from, const View& to, const Loop& loop, float zer
     });
 }
 
+void copy_byte_range(const View& from, const View& to, const Loop& loop, uint8_t flip,
+                     int64_t begin, int64_t end) {
+    alignas(64) uint8_t in[kBlockElements];
+    alignas(64) uint8_t out[kBlockElements];
+    const auto* source = reinterpret_cast<const uint8_t*>(from.data);
+    auto* target = reinterpret_cast<uint8_t*>(to.data);
+    for_blocks(loop, begin, end, [&](const Block& block) {
+        const uint8_t* values = fetch_as<uint8_t, uint8_t>(source, block, 0, in);
+        if (flip != 0) {
+            for (int64_t i = 0; i < block.size(); ++i) out[i] = values[i] ^ flip;
+            values = out;
+        }
+        put_as<uint8_t, uint8_t>(values, target, block, 1);
+    });
+}
+
 }  // namespace
 
 View dense_view(float* data, std::span<const int64_t> dims) {
@@ -88,6 +104,20 @@ Outcome convert_tiled(Progress& progress, const View& from, const View& to, int3
     const Loop loop = make_loop(std::array{from, to});
     return for_tiles(progress, loop.count, kTileElements, [&](int64_t begin, int64_t end) {
         convert_range(from, to, loop, static_cast<float>(zero_point), begin, end);
+    });
+}
+
+void copy_bytes(const View& from, const View& to, uint8_t flip) {
+    const Loop loop = make_loop(std::array{from, to});
+    parallel(loop.count, [&](int64_t begin, int64_t end) {
+        copy_byte_range(from, to, loop, flip, begin, end);
+    });
+}
+
+Outcome copy_bytes_tiled(Progress& progress, const View& from, const View& to, uint8_t flip) {
+    const Loop loop = make_loop(std::array{from, to});
+    return for_tiles(progress, loop.count, kTileElements, [&](int64_t begin, int64_t end) {
+        copy_byte_range(from, to, loop, flip, begin, end);
     });
 }
 

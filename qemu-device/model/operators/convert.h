@@ -26,6 +26,10 @@ View slice(View view, unsigned axis, int64_t begin, int64_t count);
 void convert(const View& from, const View& to, int32_t zero_point = 0);
 // The same in tiles, from outside an arena.
 Outcome convert_tiled(Progress& progress, const View& from, const View& to, int32_t zero_point = 0);
+// to[i] = from[i] ^ flip for elements of one byte: 0x80 turns i8 into u8 and back, 128 higher or lower. In an
+// arena; or in tiles, from outside one.
+void copy_bytes(const View& from, const View& to, uint8_t flip);
+Outcome copy_bytes_tiled(Progress& progress, const View& from, const View& to, uint8_t flip);
 // to[i] += from[i], `to` f32. In an arena.
 void accumulate(const View& from, const View& to);
 // In an arena: x[i] = act(x[i]) for contiguous f32.

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "packed.h"
 #include "plan_cache.h"
 #include "scratch.h"
 
@@ -31,7 +32,7 @@ class Plan {
         append_activation(ops, s.act);
         attr.set_post_ops(ops);
         a_ = matrix(s.m, s.k, s.a_m, s.a_k);
-        b_ = matrix(s.k, s.n, s.b_k, s.b_n);
+        b_ = s.b_block ? *block_desc(s.b_block, {s.k, s.n}) : matrix(s.k, s.n, s.b_k, s.b_n);
         y_ = matrix(s.m, s.n, s.y_m, 1);
         if (s.bias) bias_ = f32_desc({1, s.n}, {s.n, 1});
         const dnnl::matmul::primitive_desc desc(dnnl_engine(), a_, b_, bias_, y_, attr);
@@ -65,6 +66,14 @@ bool is_gemm_matrix(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_
     if (cols == 1) return row_stride >= 1;
     if (rows == 1) return col_stride >= 1;
     return (col_stride == 1 && row_stride >= cols) || (row_stride == 1 && col_stride >= rows);
+}
+
+memory::desc gemm_layout(int64_t k, int64_t n) {
+    constexpr int64_t kRows = 128;
+    const memory::desc b({k, n}, memory::data_type::f32, memory::format_tag::any);
+    return dnnl::matmul::primitive_desc(dnnl_engine(), matrix(kRows, k, k, 1), b,
+                                        matrix(kRows, n, n, 1))
+        .weights_desc();
 }
 
 void gemm(const GemmSpec& spec, const float* a, const float* b, const float* bias, float* y) {

@@ -19,13 +19,16 @@ struct GemmSpec {
     int64_t bias;  // 0 or 1
     int64_t sum;
     int64_t threads;
-    uint32_t alpha;  // bits of the float
-    uint32_t reserved;
+    uint32_t alpha;     // bits of the float
+    uint32_t b_block;   // not 0: b is in the layout block_desc() has under this number
     ActivationKey act;  // one that can_fuse()
 };
 
 // True when gemm() takes a matrix of these extents and strides.
 bool is_gemm_matrix(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride);
+// The layout of b that a product of many rows likes best: in rows, or one that block_number() knows or not. In an
+// arena.
+dnnl::memory::desc gemm_layout(int64_t k, int64_t n);
 // In an arena of spec.threads. `bias` is [n], contiguous; null unless spec.bias.
 void gemm(const GemmSpec& spec, const float* a, const float* b, const float* bias, float* y);
 

@@ -59,19 +59,34 @@ Outcome open_matrix(Progress& progress, const View& from, int32_t zero_point,
                          without_repeats(matrix.view, matrix.view), zero_point);
 }
 
-Outcome view_of_b(const Call& call, View& view, bool& has_zero_point) {
+namespace {
+
+// Bytes of f32 behind the header of a packed b; 0 when they follow in their own dtype, nothing when the layout
+// is none of a matrix.
+std::optional<uint64_t> float_bytes(const PackedHeader& header, const View& b) {
+    if (begins_plain(header)) return 0;
+    if (header.layout == static_cast<uint32_t>(PackedLayout::kMatrix))
+        return static_cast<uint64_t>(element_count(b)) * sizeof(float);
+    if (header.layout != static_cast<uint32_t>(PackedLayout::kBlocked)) return std::nullopt;
+    const auto desc = block_desc(header.block, {b.dims[0], b.dims[1]});
+    return desc ? std::optional<uint64_t>(desc->get_size()) : std::nullopt;
+}
+
+}  // namespace
+
+Outcome view_of_b(const Call& call, View& view, bool& has_zero_point, uint32_t& blocked) {
     const Operand& b = call.operands[ENPU_MATMUL_OPERAND_B];
     view = view_of(b);
     has_zero_point = true;
+    blocked = 0;
     if (b.desc->format == ENPU_FORMAT_PLAIN) return Outcome::kDone;
     const auto header = read_header(b, ENPU_PACK_KIND_MATMUL, 1);
-    const bool matrix = header && header->layout == static_cast<uint32_t>(PackedLayout::kMatrix);
-    const bool plain = header && header->layout == static_cast<uint32_t>(PackedLayout::kPlain);
-    const uint64_t bytes = static_cast<uint64_t>(element_count(view)) * sizeof(float);
-    if (!(plain || (matrix && bytes <= b.desc->bytes - ENPU_PACKED_HEADER_BYTES))) {
+    const auto bytes = header ? float_bytes(*header, view) : std::nullopt;
+    if (!bytes || *bytes > b.desc->bytes - ENPU_PACKED_HEADER_BYTES) {
         call.progress.detail(ENPU_MATMUL_OPERAND_B, header ? header->layout : 0);
         return Outcome::kBadOperand;
     }
+    if (header->layout == static_cast<uint32_t>(PackedLayout::kBlocked)) blocked = header->block;
     const unsigned rank = call.operands[ENPU_MATMUL_OPERAND_A].desc->rank;
     const View dense = view;  // [K, N]; a packed matrix serves all batches
     view.rank = rank;
@@ -84,7 +99,7 @@ Outcome view_of_b(const Call& call, View& view, bool& has_zero_point) {
     view.strides[rank - 2] = dense.dims[1];
     view.strides[rank - 1] = 1;
     view.data += ENPU_PACKED_HEADER_BYTES;
-    if (matrix) {
+    if (*bytes > 0) {
         view.dtype = ENPU_DTYPE_F32;
         has_zero_point = false;
     }
@@ -166,6 +181,7 @@ class FloatMatmul {
     bool y_copied_ = false;
     Scratch bias_row_;
     BatchLoop loop_{};
+    uint32_t blocked_ = 0;  // b is in the block layout of that number
     int64_t m_ = 0, n_ = 0, k_ = 0;
 };
 
@@ -176,9 +192,10 @@ Outcome FloatMatmul::open() {
     const View a = view_of(call_.operands[ENPU_MATMUL_OPERAND_A]);
     View b;
     bool unused = false;
-    Outcome outcome = view_of_b(call_, b, unused);
+    Outcome outcome = view_of_b(call_, b, unused, blocked_);
     if (outcome == Outcome::kDone) outcome = open_matrix(call_.progress, a, 0, a_);
-    if (outcome == Outcome::kDone) outcome = open_matrix(call_.progress, b, 0, b_);
+    b_.view = b;
+    if (outcome == Outcome::kDone && blocked_ == 0) outcome = open_matrix(call_.progress, b, 0, b_);
     if (outcome != Outcome::kDone) return outcome;
     k_ = a.dims[a.rank - 1];
     n_ = b.dims[b.rank - 1];
@@ -251,6 +268,7 @@ void FloatMatmul::run_part(const Part& part) {
     spec.a_k = a_.view.strides[a_.view.rank - 1];
     spec.b_k = b.strides[b.rank - 2];
     spec.b_n = b.strides[b.rank - 1];
+    spec.b_block = blocked_;
     spec.y_m = part.rows == 1 ? part.cols : loop_.row_stride[kY];
     spec.bias = row_bias_;
     spec.sum = filled;
@@ -268,10 +286,12 @@ void FloatMatmul::run_part(const Part& part) {
 
 // Tiles: several small batches, or rows (and columns) of a large one.
 Outcome FloatMatmul::run_batches() {
-    const int64_t cols = even_part(n_, std::max<int64_t>(kTileWork / k_, 1));
-    const int64_t rows = even_part(m_, std::max<int64_t>(kTileWork / (k_ * cols), 1));
-    const int64_t work = m_ * n_ * k_;
-    const int64_t batches = std::max<int64_t>(kTileWork / std::max<int64_t>(work, 1), 1);
+    // What is written is work too. A block layout is not cut along its columns.
+    const int64_t per_output = k_ + 8;
+    const int64_t cols =
+        blocked_ ? n_ : even_part(n_, std::max<int64_t>(kTileWork / per_output, 1));
+    const int64_t rows = even_part(m_, std::max<int64_t>(kTileWork / (per_output * cols), 1));
+    const int64_t batches = std::max<int64_t>(kTileWork / (m_ * n_ * per_output + kCallWork), 1);
     const bool whole = rows == m_ && cols == n_;
     const unsigned threads = call_.progress.threads();
     const auto offset = [&](int64_t batch) { return block_at(loop_.batches, batch, 1).offset; };

@@ -3,6 +3,8 @@
 // batches.
 #pragma once
 
+#include <optional>
+
 #include "convert.h"
 #include "families.h"
 #include "scratch.h"
@@ -23,7 +25,8 @@ Outcome open_matrix(Progress& progress, const View& from, int32_t zero_point,
                     MatrixOperand& matrix);
 // The view of operand b, also when it is PACKED; kBadOperand when the buffer is not that of this
 // matrix.
-Outcome view_of_b(const Call& call, View& view, bool& has_zero_point);
+// `blocked`: its layout is the block of PackedLayout::kBlocked with that number, and has no strides.
+Outcome view_of_b(const Call& call, View& view, bool& has_zero_point, uint32_t& blocked);
 
 // Operands of a batched product, with what the tiles of one packet share.
 enum Stream { kA, kB, kY, kBias, kResidual, kStreams };
@@ -39,5 +42,7 @@ BatchLoop make_batches(const View (&views)[kStreams]);
 
 Outcome matmul_float(const Call& call);
 Outcome matmul_integer(const Call& call);
+// The same by kernels for integers; nothing when there is none for this one.
+std::optional<Outcome> matmul_dot_products(const Call& call);
 
 }  // namespace enpu::ops

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// MATMUL of i8 and u8: exact f32 products over short stretches of K, summed as i32.
+// MATMUL of i8 and u8 for every processor: exact f32 products over short stretches of K, summed as i32.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -57,7 +57,8 @@ Outcome IntegerMatmul::open() {
     k_ = a.dims[a.rank - 1];
     View b;
     bool has_zero_point = true;
-    Outcome outcome = view_of_b(call_, b, has_zero_point);
+    uint32_t blocked = 0;
+    Outcome outcome = view_of_b(call_, b, has_zero_point, blocked);
     if (outcome == Outcome::kDone) {
         outcome = open_matrix(call_.progress, a, call_.packet.operands[kOperandA].zero_point, a_);
     }
@@ -109,11 +110,19 @@ Outcome IntegerMatmul::run_part(const Part& part) {
     sums_ = {};
     sums_ = scratch_floats(count);
     auto* sums = static_cast<int32_t*>(sums_.data());
+    // A product of few numbers costs its call.
+    const int64_t work = count * terms_ + kCallWork;
+    const int64_t together = std::max<int64_t>(kTileWork / work, 1) * terms_;
+    for (int64_t from = 0; from < k_; from += together) {
+        if (from > 0 && !call_.progress.proceed()) return Outcome::kStopped;
+        in_arena(call_.progress.threads(), [&] {
+            for (int64_t begin = from; begin < std::min(from + together, k_); begin += terms_) {
+                multiply(part, begin, std::min(terms_, k_ - begin));
+                add_exact(partial_.floats(), sums, count, begin == 0);
+            }
+        });
+    }
     in_arena(call_.progress.threads(), [&] {
-        for (int64_t begin = 0; begin < k_; begin += terms_) {
-            multiply(part, begin, std::min(terms_, k_ - begin));
-            add_exact(partial_.floats(), sums, count, begin == 0);
-        }
         const View dense =
             integer_view(dense_view(nullptr, std::array{part.rows, part.cols}), sums);
         if (bias_.data != nullptr) add_integers(part_view(bias_, kBias, part), dense);
@@ -149,6 +158,7 @@ Outcome IntegerMatmul::run() {
 }  // namespace
 
 Outcome matmul_integer(const Call& call) {
+    if (const auto outcome = matmul_dot_products(call)) return *outcome;
     return IntegerMatmul(call).run();
 }
 

@@ -4,10 +4,12 @@
 #include <array>
 #include <memory>
 #include <new>
+#include <optional>
 
 #include "accumulators.h"
 #include "families.h"
 #include "functions.h"
+#include "rows.h"
 
 namespace enpu::ops {
 namespace {
@@ -142,6 +144,23 @@ Outcome normalise(const Call& call, const Streams& views) {
     });
 }
 
+// Layer and RMS norm of rows without gaps, with parameters that are the same for all of them.
+std::optional<Outcome> run_rows(const Call& call, const Streams& views) {
+    const auto& params = call.packet.params.norm;
+    if (params.kind != ENPU_NORM_LAYER && params.kind != ENPU_NORM_RMS) return std::nullopt;
+    if (params.act != ENPU_UNARY_IDENTITY) return std::nullopt;
+    NormRow row{nullptr, nullptr, params.epsilon, params.kind == ENPU_NORM_LAYER};
+    for (const Stream stream : {kScale, kBias}) {
+        const View& view = views[stream];
+        if (view.data == nullptr) continue;
+        for (unsigned axis = 0; axis < params.axis; ++axis)
+            if (view.dims[axis] != 1 && view.strides[axis] != 0) return std::nullopt;
+        if (!is_row(view, params.axis)) return std::nullopt;
+        (stream == kScale ? row.scale : row.bias) = reinterpret_cast<const float*>(view.data);
+    }
+    return norm_rows(call.progress, views[kX], views[kY], params.axis, row);
+}
+
 }  // namespace
 
 Outcome run_norm(const Call& call) {
@@ -160,6 +179,7 @@ Outcome run_norm(const Call& call) {
             views[stream] = split_channels(views[stream], params.groups);
         }
     }
+    if (const auto outcome = run_rows(call, views)) return *outcome;
     const View& x = views[kX];
     const uint32_t axes = reduced_axes(params, x.rank);
     Scratch scratch;

@@ -1,14 +1,55 @@
 // SPDX-License-Identifier: MIT
 #include "onednn.h"
 
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
 namespace enpu::ops {
+
+namespace {
+
+// ENPU_MODEL_ISA: for who wants the very bits of another host, or its speed.
+void limit_isa() {
+    const char* limit = std::getenv("ENPU_MODEL_ISA");
+    if (limit == nullptr || *limit == 0) return;
+    const std::string_view name(limit);
+    if (name == "avx2") {
+        dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
+    } else if (name == "avx512") {
+        dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core);
+    } else {
+        throw std::runtime_error("ENPU_MODEL_ISA is '" + std::string(name) +
+                                 "'; it may be avx2 or avx512");
+    }
+}
+
+bool may_use(dnnl::cpu_isa isa) {
+    dnnl_engine();
+    const auto has = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+    return (has & static_cast<unsigned>(isa)) == static_cast<unsigned>(isa);
+}
+
+}  // namespace
 
 const dnnl::engine& dnnl_engine() {
     static const dnnl::engine engine = [] {
-        dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
+        limit_isa();
         return dnnl::engine(dnnl::engine::kind::cpu, 0);
     }();
     return engine;
+}
+
+bool has_wide_vectors() {
+    static const bool has = may_use(dnnl::cpu_isa::avx512_core);
+    return has;
+}
+
+bool has_integer_dot_products() {
+    static const bool has =
+        may_use(dnnl::cpu_isa::avx512_core_vnni) || may_use(dnnl::cpu_isa::avx2_vnni);
+    return has;
 }
 
 bool can_fuse(const Activation& act) {

@@ -11,8 +11,13 @@
 
 namespace enpu::ops {
 
-// The CPU engine. The instruction set is capped at AVX2, so that results do not depend on the host.
+// The CPU engine. It uses what the host's processor has, or less where ENPU_MODEL_ISA says so: what the
+// data sheet promises of a result holds on all of them.
 const dnnl::engine& dnnl_engine();
+// The host has AVX-512, and it may be used.
+bool has_wide_vectors();
+// The host multiplies 8-bit integers and adds the products up in 32 bits (VNNI, AMX), and may use that.
+bool has_integer_dot_products();
 
 // An activation as part of a plan's key.
 struct ActivationKey {

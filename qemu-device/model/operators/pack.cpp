@@ -4,13 +4,19 @@
 #include <array>
 #include <cstring>
 
+#include "conv2d.h"
 #include "convert.h"
 #include "element.h"
 #include "families.h"
+#include "gemm.h"
+#include "integer_weights.h"
 #include "weights.h"
 
 namespace enpu::ops {
 namespace {
+
+constexpr int64_t kTypicalSize = 56;   // of a picture
+constexpr int64_t kTypicalRows = 128;  // of the other factor
 
 class Packer {
   public:
@@ -31,8 +37,13 @@ class Packer {
     }
     Outcome pack_plain();
     Outcome pack_matrix();
+    Outcome pack_matmul();
     Outcome pack_transposed_conv();
     Outcome pack_conv();
+    // Plain weights, their sums, and the layout of a kernel for integers; plain only where there is none.
+    Outcome pack_integers();
+    dnnl::memory::desc integer_layout() const;
+    ConvSpec typical_conv(int64_t size) const;
 
     const Call& call_;
     const uint32_t kind_, groups_;
@@ -79,12 +90,9 @@ Outcome Packer::pack_transposed_conv() {
     return convert_tiled(call_.progress, from_, to);
 }
 
-Outcome Packer::pack_conv() {
-    if (!is_float(from_.dtype)) return pack_plain();
-    const bool pointwise = from_.dims[2] == 1 && from_.dims[3] == 1 && groups_ == 1;
-    if (pointwise) return pack_matrix();
-    // The kernel of a picture of typical size tells which layout it likes; others are reordered
-    // when they run.
+// A convolution of a picture of typical size: its kernel tells which layout it likes. Where another has other
+// wishes, weights are reordered when it runs.
+ConvSpec Packer::typical_conv(int64_t size) const {
     const auto& d = from_.dims;
     ConvSpec spec{};
     spec.n = 1;
@@ -93,8 +101,8 @@ Outcome Packer::pack_conv() {
     spec.kh = d[2];
     spec.kw = d[3];
     spec.groups = groups_;
-    spec.h = spec.oh = std::max<int64_t>(56, d[2]);
-    spec.w = spec.ow = std::max<int64_t>(56, d[3]);
+    spec.h = spec.oh = std::max<int64_t>(size, d[2]);
+    spec.w = spec.ow = std::max<int64_t>(size, d[3]);
     spec.stride[0] = spec.stride[1] = spec.dilation[0] = spec.dilation[1] = 1;
     spec.pad[0] = (d[2] - 1) / 2;
     spec.pad[1] = (d[3] - 1) / 2;
@@ -102,8 +110,16 @@ Outcome Packer::pack_conv() {
     spec.pad[3] = d[3] - 1 - spec.pad[1];
     spec.bias = 1;
     spec.threads = call_.progress.threads();
+    return spec;
+}
+
+Outcome Packer::pack_conv() {
+    if (!is_float(from_.dtype)) return pack_integers();
+    // A matrix product is as good there as a convolution, but for wide vectors.
+    const bool pointwise = from_.dims[2] == 1 && from_.dims[3] == 1 && groups_ == 1;
+    if (pointwise && !has_wide_vectors()) return pack_matrix();
     std::shared_ptr<const ConvKernel> kernel;
-    in_arena(call_.progress.threads(), [&] { kernel = conv_kernel(spec); });
+    in_arena(call_.progress.threads(), [&] { kernel = conv_kernel(typical_conv(kTypicalSize)); });
     block_ = block_number(kernel->weights());
     if (block_ == 0 || kernel->weights().get_size() > room_) {
         block_ = 0;
@@ -116,11 +132,84 @@ Outcome Packer::pack_conv() {
                                      : outcome;
 }
 
+// [k, n] in blocks where a product likes that better than rows.
+Outcome Packer::pack_matmul() {
+    if (!is_float(from_.dtype)) return pack_integers();
+    const int64_t k = from_.dims[0], n = from_.dims[1];
+    dnnl::memory::desc layout;
+    in_arena(call_.progress.threads(), [&] { layout = gemm_layout(k, n); });
+    block_ = block_number(layout);
+    // What is cut into tiles along n cannot lie in blocks.
+    if (block_ == 0 || layout.get_size() > room_ || k * n > kTileWork) {
+        block_ = 0;
+        return pack_matrix();
+    }
+    layout_ = PackedLayout::kBlocked;
+    Scratch dense = scratch_floats(k * n);
+    const View rows = dense_view(dense.floats(), std::array{k, n});
+    const Outcome outcome = convert_tiled(call_.progress, from_, rows);
+    if (outcome != Outcome::kDone) return outcome;
+    return reorder_weights(call_.progress, f32_desc({k, n}, {n, 1}), dense.data(), layout, body());
+}
+
+// Null when there is no kernel for integers.
+dnnl::memory::desc Packer::integer_layout() const {
+    dnnl::memory::desc layout;
+    const auto& d = from_.dims;
+    in_arena(call_.progress.threads(), [&] {
+        // A kernel is tried when it is made: of no more work than a tile.
+        if (kind_ == ENPU_PACK_KIND_MATMUL) {
+            if (d[0] * d[1] > kTileWork) return;
+            const int64_t rows = std::clamp<int64_t>(kTileWork / (d[0] * d[1]), 1, kTypicalRows);
+            const auto kernel =
+                integer_gemm({rows, d[1], d[0], d[0], 0, 0, call_.progress.threads()});
+            if (kernel) layout = kernel->weights();
+            return;
+        }
+        const int64_t per_pixel = element_count(from_);
+        if (per_pixel > kTileWork) return;
+        int64_t size = kTypicalSize;
+        while (size > 1 && size * size * per_pixel > kTileWork) --size;
+        ConvSpec spec = typical_conv(size);
+        spec.bias = 0;
+        spec.h = spec.oh + spec.kh - 1;
+        spec.w = spec.ow + spec.kw - 1;
+        std::fill(std::begin(spec.pad), std::end(spec.pad), 0);
+        if (const auto kernel = integer_conv_kernel(spec)) layout = kernel->weights();
+    });
+    return layout;
+}
+
+Outcome Packer::pack_integers() {
+    if (kind_ == ENPU_PACK_KIND_MATMUL && !has_integer_dot_products()) return pack_matrix();
+    const Outcome outcome = pack_plain();
+    const bool usable = packed_.desc->zero_point == (from_.dtype == ENPU_DTYPE_U8 ? 128 : 0);
+    if (outcome != Outcome::kDone || (kind_ != ENPU_PACK_KIND_MATMUL && !usable)) return outcome;
+    const dnnl::memory::desc layout = integer_layout();
+    if (!layout) return Outcome::kDone;
+    const int64_t outputs = from_.dims[kind_ == ENPU_PACK_KIND_MATMUL ? 1 : 0];
+    const IntegerBody at = integer_body(from_, outputs, layout.get_size());
+    if (at.end > packed_.desc->bytes) return Outcome::kDone;
+    IntegerWeights weights(static_cast<enpu_pack_kind>(kind_));
+    const int32_t* sums = nullptr;
+    const void* blocked = nullptr;
+    Outcome made = weights.open(call_.progress, call_.operands[ENPU_PACK_OPERAND_WEIGHTS],
+                                ENPU_PACK_OPERAND_WEIGHTS, groups_);
+    if (made == Outcome::kDone) made = weights.sums(call_.progress, sums);
+    if (made == Outcome::kDone) made = weights.as(call_.progress, layout, blocked);
+    if (made != Outcome::kDone) return made;
+    std::memcpy(packed_.data + at.sums, sums, static_cast<size_t>(outputs) * sizeof(int32_t));
+    std::memcpy(packed_.data + at.blocked, blocked, layout.get_size());
+    layout_ = PackedLayout::kInteger;
+    block_ = fingerprint(layout);
+    return Outcome::kDone;
+}
+
 Outcome Packer::run() {
     // Without a header until the body is complete.
     std::memset(packed_.data, 0, ENPU_PACKED_HEADER_BYTES);
     const Outcome outcome = kind_ == ENPU_PACK_KIND_CONV2D   ? pack_conv()
-                            : kind_ == ENPU_PACK_KIND_MATMUL ? pack_matrix()
+                            : kind_ == ENPU_PACK_KIND_MATMUL ? pack_matmul()
                                                              : pack_transposed_conv();
     if (outcome != Outcome::kDone) return outcome;
     const PackedHeader header = make_header(*packed_.desc, kind_, groups_, layout_, block_);

@@ -15,13 +15,16 @@ constexpr uint32_t kVersion = 1;
 using Tag = dnnl::memory::format_tag;
 
 // Append-only: a number is stored in packed buffers.
-constexpr Tag kBlocks[] = {Tag::Ohwi8o,   Tag::Ohwi16o,    Tag::Ohwi24o, Tag::Ohwi32o,
-                           Tag::OIhw8i8o, Tag::OIhw16i16o, Tag::Ohwi4o};
+constexpr Tag kBlocks[] = {Tag::Ohwi8o,     Tag::Ohwi16o, Tag::Ohwi24o, Tag::Ohwi32o, Tag::OIhw8i8o,
+                           Tag::OIhw16i16o, Tag::Ohwi4o,  Tag::Ohwi48o, Tag::Ohwi64o};
 constexpr Tag kGroupedBlocks[] = {Tag::gOhwi8o,   Tag::gOhwi16o,    Tag::gOhwi24o, Tag::gOhwi32o,
                                   Tag::gOIhw8i8o, Tag::gOIhw16i16o, Tag::Goihw8g,  Tag::Goihw16g,
-                                  Tag::hwioG8g,   Tag::hwioG16g,    Tag::gOhwi4o};
+                                  Tag::hwioG8g,   Tag::hwioG16g,    Tag::gOhwi4o,  Tag::gOhwi48o,
+                                  Tag::gOhwi64o};
+constexpr Tag kMatrixBlocks[] = {Tag::BA16a64b};
 
 std::span<const Tag> blocks_of(size_t rank) {
+    if (rank == 2) return kMatrixBlocks;
     return rank == 5 ? std::span<const Tag>(kGroupedBlocks) : std::span<const Tag>(kBlocks);
 }
 

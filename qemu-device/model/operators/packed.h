@@ -15,6 +15,7 @@ enum class PackedLayout : uint32_t {
     kPlain = 1,    // row-major, in the dtype of the weights
     kMatrix = 2,   // row-major f32 (minus the zero point)
     kBlocked = 3,  // f32 in the oneDNN layout with the number `block`
+    kInteger = 4,  // 8-bit integers: see IntegerBody; `block` is a fingerprint
 };
 
 // First bytes of a packed buffer. What it says is believed only when it fits the descriptor that
@@ -41,10 +42,15 @@ PackedHeader make_header(const enpu_tensor& packed, uint32_t kind, uint32_t grou
 // weights.
 std::optional<PackedHeader> read_header(const Operand& packed, uint32_t kind, uint32_t groups);
 
-// The row-major weights behind the header of a packed buffer that has layout kPlain.
+// The plain weights follow the header, whatever follows them.
+inline bool begins_plain(const PackedHeader& header) {
+    return header.layout == static_cast<uint32_t>(PackedLayout::kPlain) ||
+           header.layout == static_cast<uint32_t>(PackedLayout::kInteger);
+}
+// The row-major weights behind the header of a packed buffer that has such a layout.
 View plain_behind_header(View packed);
 
-// Numbers of oneDNN layouts: 0 when a layout has none. `dims` are those of weight_dims().
+// Numbers of oneDNN layouts: 0 when a layout has none. `dims` are those of weight_dims(), or [k, n].
 uint32_t block_number(const dnnl::memory::desc& desc);
 std::optional<dnnl::memory::desc> block_desc(uint32_t number, const dnnl::memory::dims& dims);
 

@@ -10,7 +10,9 @@
 
 #include "convert.h"
 #include "element.h"
+#include "onednn.h"
 #include "quantise_one.h"
+#include "wide.h"
 
 namespace enpu::ops {
 namespace {
@@ -87,6 +89,76 @@ void Requantiser::finish(int32_t* sums, int64_t pixels, int64_t channel, int64_t
     if (bias_.empty() && scale_.empty()) return;
     parallel(pixels, std::max<int64_t>(kGrain / 4 / count, 1), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) finish_pixel(sums + i * count, channel, count);
+    });
+}
+
+namespace {
+
+// A row of sums and what becomes of it.
+struct Row {
+    const int32_t* sums;
+    const int32_t* addends;
+    const float* scale;
+    std::byte* to;
+    int64_t count;
+    double alpha, beta, low, high;
+    int32_t zero_point;
+};
+
+// One source, compiled for the vectors of either instruction set: every operation is rounded alike.
+template <uint32_t act>
+[[gnu::always_inline]] inline void requantise_loop(const Row& row) {
+    const auto* addends = row.addends;
+    auto* to = reinterpret_cast<uint8_t*>(row.to);
+    for (int64_t i = 0; i < row.count; ++i) {
+        const int32_t value =
+            requantise_one(add(row.sums[i], addends[i]), row.scale[i], act, row.alpha, row.beta,
+                           row.zero_point, row.low, row.high);
+        to[i] = static_cast<uint8_t>(value);
+    }
+}
+[[gnu::always_inline]] inline void requantise_row_body(const Row& row, uint32_t act) {
+    switch (act) {
+        case ENPU_UNARY_RELU:
+            return requantise_loop<ENPU_UNARY_RELU>(row);
+        case ENPU_UNARY_LEAKY_RELU:
+            return requantise_loop<ENPU_UNARY_LEAKY_RELU>(row);
+        case ENPU_UNARY_CLIP:
+            return requantise_loop<ENPU_UNARY_CLIP>(row);
+        default:
+            return requantise_loop<ENPU_UNARY_IDENTITY>(row);
+    }
+}
+ENPU_WIDE void requantise_row_wide(const Row& row, uint32_t act) {
+    requantise_row_body(row, act);
+}
+void requantise_row(const Row& row, uint32_t act) {
+    if (has_wide_vectors()) return requantise_row_wide(row, act);
+    requantise_row_body(row, act);
+}
+
+}  // namespace
+
+void Requantiser::finish_bytes(const int32_t* sums, const int32_t* addends, int64_t pixels,
+                               int64_t channel, int64_t count, std::byte* to) const {
+    std::vector<int32_t> together(addends, addends + count);
+    for (int64_t i = 0; i < count && !bias_.empty(); ++i)
+        together[i] = add(together[i], bias_[channel + i]);
+    parallel(pixels, std::max<int64_t>(kGrain / count, 1), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            requantise_row({sums + i * count, together.data(), scale_.data() + channel,
+                            to + i * count, count, act_.alpha, act_.beta, low_, high_, zero_point_},
+                           act_.function);
+        }
+    });
+}
+
+void add_to_channels(int32_t* sums, const int32_t* addends, int64_t pixels, int64_t count) {
+    parallel(pixels, std::max<int64_t>(kGrain / count, 1), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            for (int64_t c = 0; c < count; ++c)
+                sums[i * count + c] = add(sums[i * count + c], addends[c]);
+        }
     });
 }
 

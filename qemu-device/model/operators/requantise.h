@@ -27,6 +27,11 @@ class Requantiser {
 
     // sums [pixels, count], for the channels from `channel`: final values in place. In an arena.
     void finish(int32_t* sums, int64_t pixels, int64_t channel, int64_t count) const;
+    // The same, each sum first plus the addend of its channel (a correction, of `count` numbers), into `to`:
+    // 8-bit integers, as dense as the sums. Not for an I32 output.
+    void finish_bytes(const int32_t* sums, const int32_t* addends, int64_t pixels, int64_t channel,
+                      int64_t count, std::byte* to) const;
+    bool makes_bytes() const { return !scale_.empty(); }
 
   private:
     void finish_pixel(int32_t* sums, int64_t channel, int64_t count) const;
@@ -38,6 +43,8 @@ class Requantiser {
     double low_, high_;
 };
 
+// sums [pixels, count]: each plus the addend of its channel. In an arena.
+void add_to_channels(int32_t* sums, const int32_t* addends, int64_t pixels, int64_t count);
 // sums[i] (+)= from[i], which are integers. In an arena.
 void add_exact(const float* from, int32_t* sums, int64_t count, bool first);
 // to[i] += from[i], both I32. In an arena.

@@ -6,6 +6,7 @@
 
 #include "accumulators.h"
 #include "families.h"
+#include "rows.h"
 
 namespace enpu::ops {
 namespace {
@@ -51,6 +52,10 @@ Outcome run_softmax(const Call& call) {
     const View x = view_of(call.operands[0]);
     const uint32_t axes = 1u << params.axis;
     const bool log = params.log != 0;
+    if (!log) {
+        const View y = view_of(call.operands[1]);
+        if (const auto outcome = softmax_rows(call.progress, x, y, params.axis)) return *outcome;
+    }
     Statistics stats;
     const Outcome outcome = statistics(call, x, axes, log, stats);
     if (outcome != Outcome::kDone) return outcome;

@@ -13,7 +13,7 @@ namespace {
 using dnnl::memory;
 
 constexpr int64_t kReorderElements = int64_t{4} << 20;  // a tile: about 5 ms
-constexpr int64_t kReorderStep = 192;  // a multiple of every block of output channels
+constexpr int64_t kReorderStep = 192;                   // a multiple of every block of channels
 
 memory::dims split_dims(const View& weights, uint32_t groups) {
     const auto& d = weights.dims;
@@ -51,20 +51,30 @@ bool is_dense(const View& view) {
 Outcome reorder_weights(Progress& progress, const memory::desc& from, const void* source,
                         const memory::desc& to, void* target) {
     const memory::dims dims = to.get_dims();
-    int64_t per_first = 1;
-    for (size_t axis = 1; axis < dims.size(); ++axis) per_first *= dims[axis];
-    const int64_t step =
-        std::max<int64_t>(kReorderElements / per_first / kReorderStep * kReorderStep, kReorderStep);
-    for (int64_t begin = 0; begin < dims[0]; begin += step) {
-        if (begin > 0 && !progress.proceed()) return Outcome::kStopped;
-        memory::dims part = dims, offset(dims.size(), 0);
-        part[0] = std::min(step, dims[0] - begin);
-        offset[0] = begin;
-        in_arena(progress.threads(), [&] {
-            if (part == dims) return reorder(from, source, to, target);
-            reorder(from.submemory_desc(part, offset), source, to.submemory_desc(part, offset),
-                    target);
-        });
+    int64_t per_pair = 1;  // elements for one index of each of the first two axes
+    for (size_t axis = 2; axis < dims.size(); ++axis) per_pair *= dims[axis];
+    const auto whole_steps = [](int64_t limit) {
+        return std::max<int64_t>(limit / kReorderStep * kReorderStep, kReorderStep);
+    };
+    const int64_t first = whole_steps(kReorderElements / (per_pair * dims[1]));
+    const int64_t second =
+        first > kReorderStep ? dims[1] : whole_steps(kReorderElements / (per_pair * kReorderStep));
+    bool begun = false;
+    for (int64_t i = 0; i < dims[0]; i += first) {
+        for (int64_t j = 0; j < dims[1]; j += second) {
+            if (begun && !progress.proceed()) return Outcome::kStopped;
+            begun = true;
+            memory::dims part = dims, offset(dims.size(), 0);
+            part[0] = std::min(first, dims[0] - i);
+            part[1] = std::min(second, dims[1] - j);
+            offset[0] = i;
+            offset[1] = j;
+            in_arena(progress.threads(), [&] {
+                if (part == dims) return reorder(from, source, to, target);
+                reorder(from.submemory_desc(part, offset), source, to.submemory_desc(part, offset),
+                        target);
+            });
+        }
     }
     return Outcome::kDone;
 }

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// CONV2D of i8 and u8 by kernels for integers, where the processor has them: sum x w in 32 bits, then less the
+// zero point of x times the sum of the weights. Padding is the zero point too, so it is written out.
+#include <cstring>
+#include <vector>
+
+#include "conv2d.h"
+#include "convert.h"
+#include "integer_weights.h"
+#include "requantise.h"
+
+namespace enpu::ops {
+namespace {
+
+constexpr unsigned kX = ENPU_CONV2D_OPERAND_X, kW = ENPU_CONV2D_OPERAND_WEIGHTS;
+
+// Kernels take unsigned x and signed w; these are what the other kinds become by flipping the highest bit.
+int32_t unsigned_zero_point(const enpu_tensor& x) {
+    return x.zero_point + (x.dtype == ENPU_DTYPE_I8 ? 128 : 0);
+}
+int32_t signed_zero_point(const enpu_tensor& w) {
+    return w.zero_point - (w.dtype == ENPU_DTYPE_U8 ? 128 : 0);
+}
+
+class DotProductConv {
+  public:
+    explicit DotProductConv(const Call& call);
+    // Nothing if there is no kernel.
+    std::optional<Outcome> run();
+
+  private:
+    bool is_in_place(const ConvTile& tile) const;
+    ConvSpec spec_of(const ConvTile& tile) const;
+    const void* input(const ConvTile& tile);
+    Outcome run_tile(const ConvTile& tile);
+    void finish(const ConvTile& tile, int32_t* sums);
+
+    const Call& call_;
+    const ConvShape shape_;
+    const View x_, y_;
+    const int32_t zero_point_;
+    const Requantiser requantiser_;
+    IntegerWeights weights_{ENPU_PACK_KIND_CONV2D};
+    std::vector<int32_t> corrections_;
+    Scratch x_tile_, sums_, bytes_;
+    bool no_kernel_ = false;
+};
+
+DotProductConv::DotProductConv(const Call& call)
+    : call_(call),
+      shape_(conv_shape(call.packet)),
+      x_(view_of(call.operands[kX])),
+      y_(view_of(call.operands[ENPU_CONV2D_OPERAND_Y])),
+      zero_point_(unsigned_zero_point(call.packet.operands[kX])),
+      requantiser_(call, kX, kW, ENPU_CONV2D_OPERAND_BIAS, ENPU_CONV2D_OPERAND_SCALE,
+                   ENPU_CONV2D_OPERAND_Y, shape_.o,
+                   {call.packet.params.conv2d.act, call.packet.params.conv2d.alpha,
+                    call.packet.params.conv2d.beta}) {}
+
+// Dense channels-last elements of one byte over the rows and columns of a tile.
+bool is_dense_bytes(const View& view, const ConvTile& tile, bool whole_rows) {
+    const auto walks = [&](unsigned axis, int64_t stride) {
+        return view.dims[axis] == 1 || view.strides[axis] == stride;
+    };
+    return whole_rows && walks(1, 1) && walks(3, view.dims[1]) &&
+           walks(2, view.dims[3] * view.dims[1]) &&
+           (tile.images == 1 || view.strides[0] == view.dims[1] * view.dims[2] * view.dims[3]);
+}
+
+bool DotProductConv::is_in_place(const ConvTile& t) const {
+    if (x_.dtype != ENPU_DTYPE_U8 || t.rows.empty || t.cols.empty) return false;
+    const bool pads =
+        t.rows.pad_before + t.rows.pad_after + t.cols.pad_before + t.cols.pad_after > 0;
+    const bool whole = t.cols.size == shape_.w && (t.images == 1 || t.rows.size == shape_.h);
+    return (!pads || zero_point_ == 0) && is_dense_bytes(x_, t, whole);
+}
+
+ConvSpec DotProductConv::spec_of(const ConvTile& tile) const {
+    ConvSpec spec = conv_spec(shape_, tile, call_.progress.threads());
+    if (is_in_place(tile)) return spec;
+    spec.h += spec.pad[0] + spec.pad[2];
+    spec.w += spec.pad[1] + spec.pad[3];
+    std::fill(std::begin(spec.pad), std::end(spec.pad), 0);
+    return spec;
+}
+
+const void* DotProductConv::input(const ConvTile& t) {
+    View window = slice(x_, 0, t.image, t.images);
+    window = slice(slice(window, 2, t.rows.first, t.rows.size), 3, t.cols.first, t.cols.size);
+    if (is_in_place(t)) return window.data;
+    const int64_t h = t.rows.size + t.rows.pad_before + t.rows.pad_after;
+    const int64_t w = t.cols.size + t.cols.pad_before + t.cols.pad_after;
+    const auto count = static_cast<size_t>(t.images * h * w * shape_.c);
+    x_tile_ = {};
+    x_tile_ = Scratch(count);
+    // Of the larger pictures most is not padding, but a fill costs little beside the products.
+    if (h != t.rows.size || w != t.cols.size || t.rows.empty || t.cols.empty)
+        std::memset(x_tile_.data(), zero_point_, count);
+    if (t.rows.empty || t.cols.empty) return x_tile_.data();
+    View to = channels_last_view(nullptr, t.images, shape_.c, h, w);
+    to.dtype = ENPU_DTYPE_U8;
+    to.data = x_tile_.bytes();
+    to = slice(slice(to, 2, t.rows.pad_before, t.rows.size), 3, t.cols.pad_before, t.cols.size);
+    copy_bytes(window, to, x_.dtype == ENPU_DTYPE_I8 ? 0x80 : 0);
+    return x_tile_.data();
+}
+
+void DotProductConv::finish(const ConvTile& t, int32_t* sums) {
+    const int64_t pixels = t.images * t.rows.count * t.cols.count;
+    View window = slice(y_, 0, t.image, t.images);
+    window = slice(slice(window, 2, t.rows.begin, t.rows.count), 3, t.cols.begin, t.cols.count);
+    const View dense = channels_last_view(nullptr, t.images, shape_.o, t.rows.count, t.cols.count);
+    if (!requantiser_.makes_bytes()) {
+        if (zero_point_ != 0) add_to_channels(sums, corrections_.data(), pixels, shape_.o);
+        requantiser_.finish(sums, pixels, 0, shape_.o);
+        return store_integers(integer_view(dense, sums), window);
+    }
+    const bool whole = t.cols.count == shape_.ow && (t.images == 1 || t.rows.count == shape_.oh);
+    const bool in_place = is_dense_bytes(y_, t, whole);
+    if (!in_place) {
+        bytes_ = {};
+        bytes_ = Scratch(static_cast<size_t>(pixels * shape_.o));
+    }
+    std::byte* to = in_place ? window.data : bytes_.bytes();
+    requantiser_.finish_bytes(sums, corrections_.data(), pixels, 0, shape_.o, to);
+    if (in_place) return;
+    View from = dense;
+    from.dtype = window.dtype;
+    from.data = to;
+    copy_bytes(from, window, 0);
+}
+
+Outcome DotProductConv::run_tile(const ConvTile& tile) {
+    const unsigned threads = call_.progress.threads();
+    const ConvSpec spec = spec_of(tile);
+    std::shared_ptr<const IntegerConvKernel> kernel;
+    in_arena(threads, [&] { kernel = integer_conv_kernel(spec); });
+    if (!kernel) {
+        no_kernel_ = true;
+        return Outcome::kStopped;
+    }
+    const void* weights = nullptr;
+    const Outcome outcome = weights_.as(call_.progress, kernel->weights(), weights);
+    if (outcome != Outcome::kDone) return outcome;
+    sums_ = {};
+    sums_ =
+        Scratch(static_cast<size_t>(tile.images * tile.rows.count * tile.cols.count * shape_.o) *
+                sizeof(int32_t));
+    auto* sums = static_cast<int32_t*>(sums_.data());
+    in_arena(threads, [&] {
+        kernel->run(input(tile), weights, sums);
+        finish(tile, sums);
+    });
+    return Outcome::kDone;
+}
+
+std::optional<Outcome> DotProductConv::run() {
+    Outcome outcome =
+        weights_.open(call_.progress, call_.operands[kW], kW, static_cast<uint32_t>(shape_.groups));
+    if (outcome != Outcome::kDone) return outcome;
+    const int32_t* sums = nullptr;
+    corrections_.assign(static_cast<size_t>(shape_.o), 0);
+    if (zero_point_ != 0) {
+        outcome = weights_.sums(call_.progress, sums);
+        if (outcome != Outcome::kDone) return outcome;
+        for (size_t o = 0; o < corrections_.size(); ++o)
+            corrections_[o] = static_cast<int32_t>(-static_cast<uint32_t>(zero_point_) *
+                                                   static_cast<uint32_t>(sums[o]));
+    }
+    outcome = for_conv_tiles(shape_, call_.progress,
+                             [&](const ConvTile& tile) { return run_tile(tile); });
+    // Tiles before the one without a kernel are written once more, by other means.
+    if (no_kernel_) return std::nullopt;
+    return outcome;
+}
+
+}  // namespace
+
+std::optional<Outcome> conv2d_dot_products(const Call& call) {
+    if (!has_integer_dot_products()) return std::nullopt;
+    if (signed_zero_point(call.packet.operands[kW]) != 0) return std::nullopt;
+    // Too large to be stopped in time.
+    if (conv_shape(call.packet).work_per_output_pixel() > kTileWork) return std::nullopt;
+    return DotProductConv(call).run();
+}
+
+}  // namespace enpu::ops

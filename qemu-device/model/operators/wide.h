@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+// Functions that are compiled a second time for AVX-512. The caller asks has_wide_vectors() first. What they
+// compute is the same: lanes are independent and each operation is rounded as it is in narrow vectors.
+#pragma once
+
+#define ENPU_WIDE [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]]
