@@ -166,7 +166,8 @@ Outcome FloatConv::run_pointwise(const ConvTile& tile) {
 }
 
 Outcome FloatConv::run_tile(const ConvTile& tile) {
-    return shape_.is_pointwise() && !has_wide_vectors() ? run_pointwise(tile) : run_kernel(tile);
+    return shape_.is_pointwise() && weights_.is_row_major() ? run_pointwise(tile)
+                                                            : run_kernel(tile);
 }
 
 Outcome FloatConv::run() {

@@ -12,6 +12,7 @@
 #include "plan_cache.h"
 #include "rules.h"
 #include "scratch.h"
+#include "weights.h"
 
 namespace enpu::ops {
 namespace {
@@ -91,6 +92,37 @@ TEST_CASE("exact_terms is the number of products that f32 sums without rounding"
         spec.alpha = std::bit_cast<uint32_t>(1.0f);
         gemm(spec, a.data(), b.data(), nullptr, &y);
         CHECK(y == static_cast<float>(k * 255 * 255));
+    }
+}
+
+TEST_CASE("weights in blocks of outputs go straight into blocks of another size", "[dense]") {
+    using Tag = dnnl::memory::format_tag;
+    const auto f32 = dnnl::memory::data_type::f32;
+    Counter progress(1 << 20);
+    for (const bool grouped : {false, true}) {
+        dnnl::memory::dims dims{50, 5, 3, 2};
+        if (grouped) dims.insert(dims.begin(), 3);
+        const dnnl::memory::desc plain(dims, f32, grouped ? Tag::goihw : Tag::oihw);
+        std::vector<float> values(plain.get_size() / 4);
+        for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i + 1);
+        std::vector<dnnl::memory::desc> layouts;
+        for (const Tag tag : {Tag::Ohwi16o, Tag::Ohwi48o, Tag::Ohwi64o, Tag::Ohwi8o})
+            if (!grouped) layouts.emplace_back(dims, f32, tag);
+        for (const Tag tag : {Tag::gOhwi16o, Tag::gOhwi48o, Tag::gOhwi32o})
+            if (grouped) layouts.emplace_back(dims, f32, tag);
+        for (const auto& from : layouts) {
+            for (const auto& to : layouts) {
+                std::vector<float> source(from.get_size() / 4), target(to.get_size() / 4, -1.0f),
+                    expected(target.size());
+                REQUIRE(reorder_weights(progress, plain, values.data(), from, source.data()) ==
+                        Outcome::kDone);
+                REQUIRE(reorder_weights(progress, plain, values.data(), to, expected.data()) ==
+                        Outcome::kDone);
+                REQUIRE(reorder_weights(progress, from, source.data(), to, target.data()) ==
+                        Outcome::kDone);
+                CHECK(target == expected);
+            }
+        }
     }
 }
 

@@ -123,7 +123,7 @@ Outcome Packer::pack_conv() {
     block_ = block_number(kernel->weights());
     if (block_ == 0 || kernel->weights().get_size() > room_) {
         block_ = 0;
-        return pack_plain();
+        return pointwise ? pack_matrix() : pack_plain();
     }
     layout_ = PackedLayout::kBlocked;
     ConvWeights weights;

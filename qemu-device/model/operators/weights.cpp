@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <optional>
 
 #include "convert.h"
 #include "rules.h"
@@ -46,10 +48,67 @@ bool is_dense(const View& view) {
     return true;
 }
 
+// [O / block][kh][kw][i][block] of f32, O padded to whole blocks; with groups the same of each group.
+struct OutputBlocks {
+    int64_t groups, outputs, inner, block;  // inner: kh * kw * i
+
+    int64_t blocks() const { return (outputs + block - 1) / block; }
+};
+std::optional<OutputBlocks> output_blocks(const memory::desc& desc) {
+    const auto dims = desc.get_dims(), strides = desc.get_strides();
+    const auto blocks = desc.get_inner_blks(), axes = desc.get_inner_idxs();
+    const size_t o = dims.size() - 4;  // the axis of output channels
+    if (dims.size() < 4 || dims.size() > 5 || blocks.size() != 1 ||
+        axes[0] != static_cast<int64_t>(o))
+        return std::nullopt;
+    const OutputBlocks found{o ? dims[0] : 1, dims[o], dims[o + 1] * dims[o + 2] * dims[o + 3],
+                             blocks[0]};
+    // Strides of [i, kh, kw] in that order, and of blocks and groups around them.
+    const memory::dims wanted{found.block, found.block * dims[o + 1] * dims[o + 3],
+                              found.block * dims[o + 1]};
+    for (size_t n = 0; n < 3; ++n)
+        if (dims[o + 1 + n] != 1 && strides[o + 1 + n] != wanted[n]) return std::nullopt;
+    if (found.blocks() > 1 && strides[o] != found.inner * found.block) return std::nullopt;
+    if (found.groups > 1 && strides[0] != found.blocks() * found.inner * found.block)
+        return std::nullopt;
+    return found;
+}
+
+// Between blocks of different sizes, in pieces as long as both allow. oneDNN has only its reference for that, which is a
+// hundred times slower.
+Outcome reblock(Progress& progress, const OutputBlocks& from, const float* source,
+                const OutputBlocks& to, float* target) {
+    const int64_t piece = std::gcd(from.block, to.block);
+    const int64_t per_block = to.inner * to.block;
+    const int64_t tile = std::max<int64_t>(kReorderElements / per_block, 1);
+    return for_tiles(progress, to.groups * to.blocks(), tile, [&](int64_t begin, int64_t end) {
+        for (int64_t n = begin; n < end; ++n) {
+            const int64_t group = n / to.blocks(), first = n % to.blocks() * to.block;
+            for (int64_t at = 0; at < to.block; at += piece) {
+                const int64_t o = first + at;
+                float* out = target + n * per_block + at;
+                const bool inside = o < from.blocks() * from.block;
+                const float* in =
+                    source + ((group * from.blocks() + o / from.block) * from.inner * from.block +
+                              o % from.block);
+                for (int64_t i = 0; i < to.inner; ++i) {
+                    if (inside) std::copy_n(in + i * from.block, piece, out + i * to.block);
+                    if (!inside) std::fill_n(out + i * to.block, piece, 0.0f);
+                }
+            }
+        }
+    });
+}
+
 }  // namespace
 
 Outcome reorder_weights(Progress& progress, const memory::desc& from, const void* source,
                         const memory::desc& to, void* target) {
+    const auto from_blocks = output_blocks(from), to_blocks = output_blocks(to);
+    const bool floats = to.get_data_type() == memory::data_type::f32;
+    if (floats && from_blocks && to_blocks)
+        return reblock(progress, *from_blocks, static_cast<const float*>(source), *to_blocks,
+                       static_cast<float*>(target));
     const memory::dims dims = to.get_dims();
     int64_t per_pair = 1;  // elements for one index of each of the first two axes
     for (size_t axis = 2; axis < dims.size(); ++axis) per_pair *= dims[axis];
@@ -123,6 +182,10 @@ Outcome ConvWeights::open(Progress& progress, const Operand& weights, uint32_t o
     desc_ = *desc;
     data_ = reinterpret_cast<const float*>(weights.data + ENPU_PACKED_HEADER_BYTES);
     return Outcome::kDone;
+}
+
+bool ConvWeights::is_row_major() const {
+    return desc_ == f32_desc(desc_.get_dims(), dense_strides(desc_.get_dims()));
 }
 
 Outcome ConvWeights::as_matrix(Progress& progress, const float*& weights) {

@@ -25,6 +25,8 @@ class ConvWeights {
     // Plain weights: gathered and less their zero point when they are not dense f32 as they are.
     Outcome gather(Progress& progress, const View& from, uint32_t groups, int32_t zero_point = 0);
 
+    // They are row-major f32.
+    bool is_row_major() const;
     // The weights of one group as a row-major matrix [o, c * kh * kw].
     Outcome as_matrix(Progress& progress, const float*& weights);
     // Writes them to `target` in `layout`.
