@@ -10,7 +10,7 @@ TEST_ARGS ?=
 .PHONY: help
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo "  variables: IMAGE=FILE (run), GDB=1, DEVICE='enpu,cores=4' (guest), TEST_ARGS='--name N --level L' (test-*),"
+	@echo "  variables: IMAGE=FILE (run), QUICK=1 (bench), GDB=1, DEVICE='enpu,cores=4' (guest), TEST_ARGS='--name N --level L' (test-*),"
 	@echo "             ENPU_CACHE (downloads), ENPU_BUILD (products), ENPU_ACCEL=kvm|tcg (skips the trial boot)"
 
 .PHONY: all setup cpp kmod device
@@ -77,8 +77,8 @@ test-frameworks: setup ## the frameworks' own tests on our plug-ins (ggml); resu
 	@scripts/cpp -DENPU_FRAMEWORKS=ON
 	@integrations/ggml/ops_test.py $(BUILD)/lib/libenpu-ggml.so $(BUILD)/results/frameworks.json
 
-bench: all ## measurements in the guest and on the host; results in build/results/bench.json
-	@scripts/bench
+bench: all ## measurements beside peers, one table; build/results/bench.json and plots/; QUICK=1 takes five minutes
+	@QUICK=$(QUICK) scripts/bench
 
 .PHONY: guest reload
 guest: all ## a shell in the guest, device present, module ready to insmod; GDB=1 waits for gdb
