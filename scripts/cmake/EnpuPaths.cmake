@@ -24,6 +24,7 @@ set(ENV{PKG_CONFIG_PATH} "${ENPU_FOREIGN}/usr/lib/x86_64-linux-gnu/pkgconfig:${E
 # ONNX Runtime: the library from the wheel, the C headers from Debian (the API only grows, so an older header fits).
 set(ENPU_ORT_INCLUDE ${ENPU_FOREIGN}/usr/include/onnxruntime)
 set(ENPU_GGML_ROOT ${ENPU_CACHE}/frameworks)
+set(ENPU_PYTORCH_ROOT ${ENPU_CACHE}/frameworks-pytorch)
 set(ENPU_ORT_LIB_DIR ${ENPU_WHEELS}/onnxruntime/onnxruntime/capi)
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
