@@ -248,6 +248,36 @@ Tensor contiguous(const Tensor& t) {
     return copy;
 }
 
+void move_reversed(const Tensor& from, uint32_t axes, const Tensor& out) {
+    Runtime& runtime = Runtime::get();
+    const Tensor bits = as_bits(from);
+    TORCH_CHECK_NOT_IMPLEMENTED(from.dim() <= ENPU_OP_MAX_RANK, "enpu: flip: a tensor has ",
+                                from.dim(), " axes, the device takes ", ENPU_OP_MAX_RANK);
+    rt_operand operands[ENPU_OP_MOVE_OPERANDS] = {operand(bits), operand(as_bits(out))};
+    auto* first = static_cast<char*>(operands[0].data);
+    for (int64_t i = 0; i < from.dim(); ++i) {
+        if (!(axes >> i & 1) || from.size(i) == 1) continue;
+        first += (from.size(i) - 1) * from.stride(i) * static_cast<int64_t>(from.element_size());
+        operands[0].desc.strides[i] = -from.stride(i);
+    }
+    operands[0].data = first;
+    check(rt_kernel_launch(runtime.current(), runtime.kernel(ENPU_OP_MOVE), nullptr, nullptr, 0,
+                           operands, ENPU_OP_MOVE_OPERANDS),
+          "flip");
+}
+
+Tensor iota(int64_t count) {
+    static std::mutex lock;
+    static auto* longest = new Tensor;
+    const std::lock_guard guard(lock);
+    if (!longest->defined() || longest->numel() < count) {
+        *longest = at::arange(std::max<int64_t>(2 * count, 256)).to(npu());
+        // From now on every stream may read it.
+        check(rt_stream_sync(Runtime::get().current(), rt_deadline_ms(kDeadlineMs)), "constant");
+    }
+    return longest->narrow(0, 0, count);
+}
+
 bool resize_out(Tensor& out, IntArrayRef sizes) {
     return at::native::resize_output(out, sizes);
 }

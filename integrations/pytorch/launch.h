@@ -59,6 +59,10 @@ void move_into(const Tensor& from, const Tensor& to);
 // Whether writing `out` element by element could change what is read from `in` later.
 bool overlaps(const Tensor& out, const Tensor& in);
 Tensor contiguous(const Tensor& t);
+// out = from, backwards along the axes of the mask; same sizes, no overlap.
+void move_reversed(const Tensor& from, uint32_t axes, const Tensor& out);
+// 0, 1, 2 … as int64, made once for the largest count; read only.
+Tensor iota(int64_t count);
 
 // Resizes an out= tensor as PyTorch does, and calls `compute` with a tensor of `type` that overlaps
 // none of `inputs`: the out tensor itself when it serves, else one that is then copied to it.
