@@ -15,6 +15,9 @@ import sys
 
 PROGRAM = "/usr/libexec/x86_64-linux-gnu/ggml/test-backend-ops"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "integrations"))
+from results import update  # noqa: E402
+
 OPERATORS = ("ADD SUB MUL DIV SQR SQRT LOG SIN COS CLAMP LEAKY_RELU SCALE ABS SGN NEG STEP TANH ELU RELU SIGMOID GELU GELU_ERF "
              "GELU_QUICK SILU HARDSWISH HARDSIGMOID EXP SOFTPLUS FLOOR CEIL REGLU GEGLU SWIGLU GEGLU_ERF GEGLU_QUICK NORM RMS_NORM "
              "L2_NORM GROUP_NORM SOFT_MAX ROPE ROPE_BACK SUM SUM_ROWS MEAN ARGMAX DUP CPY CONT REPEAT CONCAT GET_ROWS PAD "
@@ -60,7 +63,6 @@ def count(output):
 def main():
     library, result = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     operators = sys.argv[3:] or OPERATORS
-    result.parent.mkdir(parents=True, exist_ok=True)
     device_report = result.with_suffix(".device.json")
     device_report.unlink(missing_ok=True)
     code, output = run(library, operators, device_report)
@@ -69,9 +71,9 @@ def main():
     executed = sum(row["passed"] + row["failed"] for row in table.values())
     passed = sum(row["passed"] for row in table.values())
     device = json.loads(device_report.read_text(encoding="utf-8")) if device_report.exists() else None
-    result.write_text(json.dumps({"ggml": {
+    update(result, "ggml", {
         "suite": "test-backend-ops", "claimed": executed, "executed_on_npu": executed, "passed": passed, "failed": executed - passed,
-        "quantised_mul_mat": quantised, "device": device, "operators": table}}, indent=1) + "\n", encoding="utf-8")
+        "quantised_mul_mat": quantised, "device": device, "operators": table})
     for operator, row in table.items():
         print(f"{operator:16} {row['passed']:5} passed {row['failed']:3} failed {row['not_claimed']:5} not claimed")
     problems = failures[:20]

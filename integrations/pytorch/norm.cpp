@@ -21,6 +21,12 @@ std::pair<Tensor, Tensor> statistics(const Tensor& rows, double epsilon) {
     return {mean, variance.add_(epsilon).rsqrt_()};
 }
 
+// What the norm kernel does last; for an epsilon below 0, which PyTorch takes and the kernel does not.
+Tensor affine(const Tensor& xhat, const Tensor& scale, const Tensor& shift) {
+    const Tensor scaled = scale.defined() ? xhat * scale : xhat;
+    return shift.defined() ? scaled + shift : scaled;
+}
+
 // The gradient of x for xhat = (x - mean) rstd over the last axis, where `grad` is that of xhat.
 Tensor normalised_gradient(const Tensor& grad, const Tensor& xhat, const Tensor& rstd) {
     const Tensor centred = grad - grad.mean(-1, true) - xhat * (grad * xhat).mean(-1, true);
@@ -46,6 +52,10 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& input, IntArrayRef s
     Tensor scale = given(weight), shift = given(bias);
     if (scale.defined()) scale = scale.expand(x.sizes());
     if (shift.defined()) shift = shift.expand(x.sizes());
+    if (epsilon < 0) {
+        y.copy_(affine((x.flatten(axis) - mean).mul_(rstd).view(x.sizes()), scale, shift));
+        return {y, mean.view(kept), rstd.view(kept)};
+    }
     enpu_op_norm_params params{};
     params.kind = ENPU_OP_NORM_LAYER;
     params.axis = static_cast<uint32_t>(axis);
@@ -87,6 +97,13 @@ std::tuple<Tensor, Tensor, Tensor> group_norm(const Tensor& input, const OptTens
     if (x.numel() == 0)
         return {y, at::zeros({n, groups}, x.options()), at::zeros({n, groups}, x.options())};
     auto [mean, rstd] = statistics(x.view({n, groups, c / groups * area}), epsilon);
+    if (epsilon < 0) {
+        const Tensor xhat = (x.view({n, groups, c / groups * area}) - mean).mul_(rstd);
+        const auto channels = [&](const Tensor& t) { return t.defined() ? t.view({1, c, 1}) : t; };
+        y.copy_(affine(xhat.view({n, c, area}), channels(given(weight)), channels(given(bias)))
+                    .view(x.sizes()));
+        return {y, mean.squeeze(-1), rstd.squeeze(-1)};
+    }
     enpu_op_norm_params params{};
     params.kind = ENPU_OP_NORM_GROUP;
     params.groups = static_cast<uint32_t>(groups);
@@ -154,6 +171,7 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& x, const OptTensor& 
         saved_mean = saved_rstd = at::empty({0}, x.options());
     }
     if (x.numel() == 0) return {y, saved_mean, saved_rstd};
+    TORCH_CHECK_NOT_IMPLEMENTED(epsilon >= 0, "enpu: batch_norm: epsilon is below 0: ", epsilon);
     enpu_op_norm_params params{};
     params.kind = ENPU_OP_NORM_BATCH;
     params.epsilon = static_cast<float>(epsilon);
