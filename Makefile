@@ -72,10 +72,15 @@ test-kernel-next: all ## guest tests on Debian's newest kernel; results in build
 	@ENPU_KERNEL=next scripts/kernel module
 	@ENPU_KERNEL=next scripts/test guest $(TEST_ARGS)
 
-test-frameworks: setup ## the frameworks' own tests on our plug-ins (ggml); results in build/results/frameworks.json
+test-frameworks: setup ## the frameworks' own tests on our plug-ins (ggml, PyTorch); results in build/results/frameworks.json
 	@scripts/frameworks get
+	@scripts/frameworks pytorch get
 	@scripts/cpp -DENPU_FRAMEWORKS=ON
 	@integrations/ggml/ops_test.py $(BUILD)/lib/libenpu-ggml.so $(BUILD)/results/frameworks.json
+	@ENPU_DEVICE=$${ENPU_DEVICE:-sim} scripts/frameworks pytorch run python3 $(CURDIR)/integrations/pytorch/tests/device_test.py
+	@integrations/pytorch/tests/opinfo_test.py $(BUILD)/lib/libenpu-pytorch.so $(BUILD)/results/frameworks.json
+	@integrations/pytorch/tests/digits_test.py $(BUILD)/lib/libenpu-pytorch.so $(BUILD)/results/frameworks.json
+	@ENPU_DEVICE=$${ENPU_DEVICE:-sim} scripts/frameworks pytorch run python3 $(CURDIR)/integrations/pytorch/tests/distributed_test.py $(BUILD)/results/frameworks.json
 
 bench: all ## measurements beside peers, one table; build/results/bench.json and plots/; QUICK=1 takes five minutes
 	@QUICK=$(QUICK) scripts/bench

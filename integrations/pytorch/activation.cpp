@@ -16,8 +16,10 @@ Tensor& relu_(Tensor& self) {
 }
 
 // x > threshold ? x : value
-Tensor& threshold_out(const Tensor& self, const Scalar& threshold, const Scalar& value, Tensor& out) {
-    return at::where_out(out, self.le(threshold), at::scalar_tensor(value, self.scalar_type()), self);
+Tensor& threshold_out(const Tensor& self, const Scalar& threshold, const Scalar& value,
+                      Tensor& out) {
+    return at::where_out(out, self.le(threshold), at::scalar_tensor(value, self.scalar_type()),
+                         self);
 }
 Tensor& threshold_backward_out(const Tensor& grad, const Tensor& self, const Scalar& threshold,
                                Tensor& out) {
@@ -43,7 +45,8 @@ Tensor mish_backward(const Tensor& grad, const Tensor& self) {
 Tensor& gelu_out(const Tensor& self, std::string_view approximate, Tensor& out) {
     TORCH_CHECK(approximate == "none" || approximate == "tanh",
                 "approximate argument must be either none or tanh.");
-    return unary_into(approximate == "tanh" ? ENPU_OP_UNARY_GELU_TANH : ENPU_OP_UNARY_GELU, self, out);
+    return unary_into(approximate == "tanh" ? ENPU_OP_UNARY_GELU_TANH : ENPU_OP_UNARY_GELU, self,
+                      out);
 }
 Tensor& gelu_backward_out(const Tensor& grad, const Tensor& x, std::string_view approximate,
                           Tensor& out) {
@@ -78,7 +81,8 @@ Tensor& elu_backward_out(const Tensor& grad, const Scalar& alpha, const Scalar& 
     const double most = alpha.toDouble() * scale.toDouble();
     const Tensor below = is_result ? (t + most) * input_scale
                                    : (t * input_scale).exp() * (most * input_scale.toDouble());
-    return at::mul_out(out, grad, at::where(t.gt(0), at::scalar_tensor(scale, t.scalar_type()), below));
+    return at::mul_out(out, grad,
+                       at::where(t.gt(0), at::scalar_tensor(scale, t.scalar_type()), below));
 }
 
 Tensor& leaky_relu_out(const Tensor& self, const Scalar& slope, Tensor& out) {
@@ -115,7 +119,8 @@ std::tuple<Tensor, Tensor> log_sigmoid_forward(const Tensor& self) {
     // The buffer that the CPU keeps for its backward pass is not needed here.
     return {unary(ENPU_OP_UNARY_SOFTPLUS, self.neg()).neg_(), at::empty({0}, self.options())};
 }
-std::tuple<Tensor&, Tensor&> log_sigmoid_forward_out(const Tensor& self, Tensor& out, Tensor& buffer) {
+std::tuple<Tensor&, Tensor&> log_sigmoid_forward_out(const Tensor& self, Tensor& out,
+                                                     Tensor& buffer) {
     resize_out(out, self.sizes());
     resize_out(buffer, {0});
     out.copy_(unary(ENPU_OP_UNARY_SOFTPLUS, self.neg()).neg_());
@@ -134,7 +139,8 @@ Tensor hardtanh(const Tensor& self, const Scalar& low, const Scalar& high) {
 Tensor& hardtanh_(Tensor& self, const Scalar& low, const Scalar& high) {
     return at::clamp_(self, low, high);
 }
-Tensor hardtanh_backward(const Tensor& grad, const Tensor& self, const Scalar& low, const Scalar& high) {
+Tensor hardtanh_backward(const Tensor& grad, const Tensor& self, const Scalar& low,
+                         const Scalar& high) {
     return at::where(self.gt(low).logical_and_(self.lt(high)), grad, 0);
 }
 Tensor& hardtanh_backward_out(const Tensor& grad, const Tensor& self, const Scalar& low,
@@ -172,8 +178,10 @@ Tensor& softshrink_out(const Tensor& self, const Scalar& lambda, Tensor& out) {
 Tensor& hardshrink_out(const Tensor& self, const Scalar& lambda, Tensor& out) {
     return unary_into(ENPU_OP_UNARY_SHRINK, self, out, lambda.to<float>(), 0);
 }
-Tensor& shrink_backward_out(const Tensor& grad, const Tensor& self, const Scalar& lambda, Tensor& out) {
-    return at::where_out(out, self.abs().gt(lambda), grad, at::scalar_tensor(0, grad.scalar_type()));
+Tensor& shrink_backward_out(const Tensor& grad, const Tensor& self, const Scalar& lambda,
+                            Tensor& out) {
+    return at::where_out(out, self.abs().gt(lambda), grad,
+                         at::scalar_tensor(0, grad.scalar_type()));
 }
 
 // a sigmoid(b) of both halves.

@@ -23,15 +23,17 @@ Window window_of(const Tensor& input, const Tensor& weight, IntArrayRef stride, 
         w.stride[i] = stride[i];
         w.padding[i] = padding[i];
         w.dilation[i] = dilation[i];
-        TORCH_CHECK(stride[i] >= 1 && padding[i] >= 0 && dilation[i] >= 1,
-                    "enpu: convolution: stride and dilation must be at least 1, padding at least 0");
+        TORCH_CHECK(
+            stride[i] >= 1 && padding[i] >= 0 && dilation[i] >= 1,
+            "enpu: convolution: stride and dilation must be at least 1, padding at least 0");
     }
     w.groups = groups;
     return w;
 }
 
 uint32_t number(int64_t value) {
-    TORCH_CHECK(value >= 0 && value <= UINT32_MAX, "enpu: convolution: ", value, " is out of range");
+    TORCH_CHECK(value >= 0 && value <= UINT32_MAX, "enpu: convolution: ", value,
+                " is out of range");
     return static_cast<uint32_t>(value);
 }
 
@@ -52,7 +54,8 @@ Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias, const
         const int64_t kernel = w.dilation[i] * (weight.size(2 + i) - 1) + 1;
         const int64_t room = x.size(2 + i) + 2 * w.padding[i] - kernel;
         TORCH_CHECK(room >= 0, "Calculated padded input size: ", x.size(2 + i) + 2 * w.padding[i],
-                    ". Kernel size: ", kernel, ". Kernel size can't be greater than actual input size");
+                    ". Kernel size: ", kernel,
+                    ". Kernel size can't be greater than actual input size");
         sizes[2 + i] = room / w.stride[i] + 1;
     }
     const Tensor y = new_tensor(sizes, x.scalar_type());
@@ -99,17 +102,18 @@ Tensor weight_gradient(const Tensor& x, const Tensor& grad, const Window& w, Int
     return all.narrow(2, 0, kernel[0]).narrow(3, 0, kernel[1]).transpose(0, 1).contiguous();
 }
 
-std::tuple<Tensor, Tensor, Tensor> convolution_backward(
-    const Tensor& grad, const Tensor& input, const Tensor& weight, IntArrayRef stride,
-    IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
-    int64_t groups, std::array<bool, 3> wanted) {
+std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad, const Tensor& input,
+                                                        const Tensor& weight, IntArrayRef stride,
+                                                        IntArrayRef padding, IntArrayRef dilation,
+                                                        bool transposed, IntArrayRef output_padding,
+                                                        int64_t groups,
+                                                        std::array<bool, 3> wanted) {
     const Window w = window_of(input, weight, stride, padding, dilation, groups);
     const IntArrayRef kernel = weight.sizes().slice(2);
     Tensor grad_input, grad_weight, grad_bias;
     if (wanted[0] && transposed) {
-        grad_input = convolve(grad, weight, {}, w)
-                         .narrow(2, 0, input.size(2))
-                         .narrow(3, 0, input.size(3));
+        grad_input =
+            convolve(grad, weight, {}, w).narrow(2, 0, input.size(2)).narrow(3, 0, input.size(3));
     } else if (wanted[0]) {
         grad_input = spread(grad, weight, {}, w, input.sizes());
     }

@@ -13,8 +13,8 @@ c10::Stream stream_of(c10::StreamId id) {
 }
 
 void check_index(c10::Device device) {
-    TORCH_CHECK(device.type() == c10::DeviceType::PrivateUse1, "enpu: not one of its devices: ",
-                device);
+    TORCH_CHECK(device.type() == c10::DeviceType::PrivateUse1,
+                "enpu: not one of its devices: ", device);
     TORCH_CHECK(device.index() <= 0, "enpu: there is one device, not index ",
                 static_cast<int>(device.index()));
 }

@@ -49,10 +49,13 @@ Tensor& gather_out(const Tensor& self, int64_t dim, const Tensor& index, bool, T
         return out;
     }
     check_index(index, "gather");
-    const Tensor x = self.dim() ? self : self.unsqueeze(0), i = index.dim() ? index : index.unsqueeze(0);
-    TORCH_CHECK(x.dim() == i.dim(), "Index tensor must have the same number of dimensions as input tensor");
+    const Tensor x = self.dim() ? self : self.unsqueeze(0),
+                 i = index.dim() ? index : index.unsqueeze(0);
+    TORCH_CHECK(x.dim() == i.dim(),
+                "Index tensor must have the same number of dimensions as input tensor");
     return write_out(out, index.sizes(), self.scalar_type(), {self, index}, [&](const Tensor& y) {
-        const enpu_op_gather_params params{ENPU_OP_GATHER_MODE_ELEMENTS, static_cast<uint32_t>(axis)};
+        const enpu_op_gather_params params{ENPU_OP_GATHER_MODE_ELEMENTS,
+                                           static_cast<uint32_t>(axis)};
         launch(ENPU_OP_GATHER, params, {as_bits(x), i, as_bits(y.view(i.sizes()))});
     });
 }
@@ -91,7 +94,8 @@ Combine combine_of(std::string_view name) {
     if (name == "prod" || name == "multiply") return Combine::kProduct;
     if (name == "amax") return Combine::kMax;
     if (name == "amin") return Combine::kMin;
-    TORCH_CHECK(name == "mean", "reduce argument must be one of sum, prod, mean, amax, amin; got ", name);
+    TORCH_CHECK(name == "mean", "reduce argument must be one of sum, prod, mean, amax, amin; got ",
+                name);
     return Combine::kMean;
 }
 
@@ -143,7 +147,8 @@ Tensor& scatter_into(const Tensor& self, int64_t dim, const Tensor& index, const
     if (!out.is_same(self)) out.copy_(self);
     if (index.numel() == 0) return out;
     check_index(index, "scatter");
-    const Tensor x = out.dim() ? out : out.unsqueeze(0), i = index.dim() ? index : index.unsqueeze(0);
+    const Tensor x = out.dim() ? out : out.unsqueeze(0),
+                 i = index.dim() ? index : index.unsqueeze(0);
     Tensor s = src.dim() ? src : src.expand(i.sizes()), place = x;
     const int64_t axis = at::maybe_wrap_dim(dim, x.dim());
     TORCH_CHECK(i.dim() == x.dim() && s.dim() == x.dim(),
@@ -161,25 +166,31 @@ Tensor& scatter_into(const Tensor& self, int64_t dim, const Tensor& index, const
     return out;
 }
 
-Tensor& scatter_src_out(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Tensor& out) {
+Tensor& scatter_src_out(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                        Tensor& out) {
     return scatter_into(self, dim, index, src, Combine::kLast, true, out);
 }
-Tensor& scatter_value_out(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value, Tensor& out) {
-    return scatter_into(self, dim, index, constant(value, self.scalar_type()), Combine::kLast, true, out);
+Tensor& scatter_value_out(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value,
+                          Tensor& out) {
+    return scatter_into(self, dim, index, constant(value, self.scalar_type()), Combine::kLast, true,
+                        out);
 }
-Tensor& scatter_reduce_src_out(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
-                               std::string_view how, Tensor& out) {
+Tensor& scatter_reduce_src_out(const Tensor& self, int64_t dim, const Tensor& index,
+                               const Tensor& src, std::string_view how, Tensor& out) {
     return scatter_into(self, dim, index, src, combine_of(how), true, out);
 }
-Tensor& scatter_reduce_value_out(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value,
-                                 std::string_view how, Tensor& out) {
-    return scatter_into(self, dim, index, constant(value, self.scalar_type()), combine_of(how), true, out);
+Tensor& scatter_reduce_value_out(const Tensor& self, int64_t dim, const Tensor& index,
+                                 const Scalar& value, std::string_view how, Tensor& out) {
+    return scatter_into(self, dim, index, constant(value, self.scalar_type()), combine_of(how),
+                        true, out);
 }
-Tensor& scatter_add_out(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Tensor& out) {
+Tensor& scatter_add_out(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                        Tensor& out) {
     return scatter_into(self, dim, index, src, Combine::kSum, true, out);
 }
-Tensor& scatter_reduce_two_out(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
-                               std::string_view how, bool include_self, Tensor& out) {
+Tensor& scatter_reduce_two_out(const Tensor& self, int64_t dim, const Tensor& index,
+                               const Tensor& src, std::string_view how, bool include_self,
+                               Tensor& out) {
     return scatter_into(self, dim, index, src, combine_of(how), include_self, out);
 }
 
@@ -197,7 +208,8 @@ Tensor sum_rows(const Tensor& index, int64_t count, const Tensor& rows) {
 Tensor& index_add_out(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                       const Scalar& alpha, Tensor& out) {
     check_index(index, "index_add");
-    const Tensor x = self.dim() ? self : self.unsqueeze(0), s = source.dim() ? source : source.unsqueeze(0);
+    const Tensor x = self.dim() ? self : self.unsqueeze(0),
+                 s = source.dim() ? source : source.unsqueeze(0);
     const int64_t axis = at::maybe_wrap_dim(dim, x.dim());
     TORCH_CHECK_INDEX(index.numel() == s.size(axis),
                       "index_add: there must be one index for each slice of the source");
@@ -205,7 +217,8 @@ Tensor& index_add_out(const Tensor& self, int64_t dim, const Tensor& index, cons
         resize_out(out, self.sizes());
         return out.copy_(self);
     }
-    const Tensor sums = sum_rows(index.reshape({-1}), x.size(axis), s.movedim(axis, 0)).movedim(0, axis);
+    const Tensor sums =
+        sum_rows(index.reshape({-1}), x.size(axis), s.movedim(axis, 0)).movedim(0, axis);
     return at::add_out(out, self, sums.reshape(self.sizes()), alpha);
 }
 
@@ -215,7 +228,8 @@ Tensor& index_copy_out(const Tensor& self, int64_t dim, const Tensor& index, con
     if (!out.is_same(self)) out.copy_(self);
     if (index.numel() == 0) return out;
     check_index(index, "index_copy");
-    const Tensor x = out.dim() ? out : out.unsqueeze(0), s = source.dim() ? source : source.unsqueeze(0);
+    const Tensor x = out.dim() ? out : out.unsqueeze(0),
+                 s = source.dim() ? source : source.unsqueeze(0);
     const int64_t axis = at::maybe_wrap_dim(dim, x.dim());
     const Tensor named = names(index.reshape({-1}), x.size(axis));
     const Tensor place = x.movedim(axis, -1);
@@ -232,7 +246,8 @@ Tensor& index_fill_tensor_(Tensor& self, int64_t dim, const Tensor& index, const
     const Tensor i = index.reshape({-1});
     const Tensor wrapped = at::where(i.lt(0), i + x.size(axis), i);
     const Tensor place = x.movedim(axis, -1);
-    place.copy_(at::where(names(wrapped, x.size(axis)).any(-1), value.to(self.scalar_type()), place));
+    place.copy_(
+        at::where(names(wrapped, x.size(axis)).any(-1), value.to(self.scalar_type()), place));
     return self;
 }
 Tensor& index_fill_scalar_(Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
@@ -261,8 +276,8 @@ Tensor embedding_backward(const Tensor& grad, const Tensor& indices, int64_t cou
 // ---- several indices at once: x[i, :, j]
 
 struct Indexed {
-    Tensor self;  // the indexed axes lie together
-    Tensor flat;  // [before, places, after]
+    Tensor self;   // the indexed axes lie together
+    Tensor flat;   // [before, places, after]
     Tensor index;  // one number for each combination, of the sizes of the indices
     c10::SmallVector<int64_t, 8> before, after;
 };
@@ -290,7 +305,8 @@ Indexed join_indices(const Tensor& original, at::IOptTensorListRef given) {
         places *= size;
     }
     TORCH_CHECK(r.index.defined(), "enpu: index: no index was given");
-    r.flat = r.self.reshape({c10::multiply_integers(r.before), places, c10::multiply_integers(r.after)});
+    r.flat =
+        r.self.reshape({c10::multiply_integers(r.before), places, c10::multiply_integers(r.after)});
     return r;
 }
 
@@ -301,7 +317,8 @@ c10::SmallVector<int64_t, 8> result_sizes(const Indexed& r) {
     return sizes;
 }
 
-Tensor& index_out(const Tensor& self, const c10::List<std::optional<Tensor>>& indices, Tensor& out) {
+Tensor& index_out(const Tensor& self, const c10::List<std::optional<Tensor>>& indices,
+                  Tensor& out) {
     const Indexed r = join_indices(self, indices);
     const Tensor taken = r.flat.index_select(1, r.index.reshape({-1}));
     const auto sizes = result_sizes(r);
@@ -309,14 +326,17 @@ Tensor& index_out(const Tensor& self, const c10::List<std::optional<Tensor>>& in
     return out.copy_(taken.view(sizes));
 }
 
-Tensor& index_put_(Tensor& self, const c10::List<std::optional<Tensor>>& indices, const Tensor& values,
-                   bool accumulate, bool) {
+Tensor& index_put_(Tensor& self, const c10::List<std::optional<Tensor>>& indices,
+                   const Tensor& values, bool accumulate, bool) {
     const Indexed r = join_indices(self, indices);
     if (r.index.numel() == 0) return self;
     const Tensor index = r.index.reshape({-1});
-    const Tensor rows = values.to(self.scalar_type()).to(npu()).expand(result_sizes(r)).reshape(
-        {r.flat.size(0), index.numel(), r.flat.size(2)});
-    const Tensor result = accumulate ? r.flat.index_add(1, index, rows) : r.flat.index_copy(1, index, rows);
+    const Tensor rows = values.to(self.scalar_type())
+                            .to(npu())
+                            .expand(result_sizes(r))
+                            .reshape({r.flat.size(0), index.numel(), r.flat.size(2)});
+    const Tensor result =
+        accumulate ? r.flat.index_add(1, index, rows) : r.flat.index_copy(1, index, rows);
     r.self.copy_(result.view(r.self.sizes()));
     return self;
 }
@@ -324,7 +344,8 @@ Tensor& index_put_(Tensor& self, const c10::List<std::optional<Tensor>>& indices
 Tensor& put_(Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
     const Tensor flat = self.reshape({-1}), i = index.reshape({-1}), s = source.reshape({-1});
     const Tensor wrapped = at::where(i.lt(0), i + flat.numel(), i);
-    const Tensor result = accumulate ? flat.index_add(0, wrapped, s) : flat.index_copy(0, wrapped, s);
+    const Tensor result =
+        accumulate ? flat.index_add(0, wrapped, s) : flat.index_copy(0, wrapped, s);
     return self.copy_(result.view(self.sizes()));
 }
 

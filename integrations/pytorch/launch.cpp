@@ -113,9 +113,15 @@ void check_operand(const Tensor& t, const char* op) {
 
 Tensor as_bits(const Tensor& t) {
     if (device_dtype(t.scalar_type()) != ENPU_OP_NONE) return t;
-    static constexpr ScalarType kBySize[9] = {
-        ScalarType::Undefined, at::kByte, at::kHalf, ScalarType::Undefined, at::kInt,
-        ScalarType::Undefined, ScalarType::Undefined, ScalarType::Undefined, at::kLong};
+    static constexpr ScalarType kBySize[9] = {ScalarType::Undefined,
+                                              at::kByte,
+                                              at::kHalf,
+                                              ScalarType::Undefined,
+                                              at::kInt,
+                                              ScalarType::Undefined,
+                                              ScalarType::Undefined,
+                                              ScalarType::Undefined,
+                                              at::kLong};
     const size_t bytes = t.element_size();
     TORCH_CHECK_NOT_IMPLEMENTED(bytes <= 8 && kBySize[bytes] != ScalarType::Undefined,
                                 "enpu: the device does not move elements of dtype ",
@@ -134,9 +140,9 @@ void launch_bytes(enpu_op op, const void* params, size_t bytes, c10::ArrayRef<Te
         const Tensor& t = operands[i];
         if (t.defined()) {
             check_operand(t, rt_kernel_name(kernel));
-            TORCH_CHECK_NOT_IMPLEMENTED(t.dim() <= ENPU_OP_MAX_RANK, "enpu: ",
-                                        rt_kernel_name(kernel), ": a tensor has ", t.dim(),
-                                        " axes, the device takes ", ENPU_OP_MAX_RANK);
+            TORCH_CHECK_NOT_IMPLEMENTED(t.dim() <= ENPU_OP_MAX_RANK,
+                                        "enpu: ", rt_kernel_name(kernel), ": a tensor has ",
+                                        t.dim(), " axes, the device takes ", ENPU_OP_MAX_RANK);
         }
         packed[i] = operand(t);
     }
@@ -233,8 +239,8 @@ void move_into(const Tensor& from, const Tensor& to) {
         return;
     const bool whole = from.is_non_overlapping_and_dense() && from.strides() == to.strides();
     if (whole) {
-        check(rt_memcpy_d2d(Runtime::get().current(), to.mutable_data_ptr(),
-                            from.const_data_ptr(), to.nbytes()),
+        check(rt_memcpy_d2d(Runtime::get().current(), to.mutable_data_ptr(), from.const_data_ptr(),
+                            to.nbytes()),
               "copy");
         return;
     }

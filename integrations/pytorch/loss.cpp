@@ -34,12 +34,14 @@ struct Classes {
     Tensor weight;  // of each element, 0 where ignored
 };
 
-Classes classes_of(const Tensor& self, const Tensor& target, const OptTensor& weight, int64_t ignore) {
+Classes classes_of(const Tensor& self, const Tensor& target, const OptTensor& weight,
+                   int64_t ignore) {
     const int64_t axis = self.dim() == 1 ? 0 : 1;
     const int64_t count = self.size(axis);
     if (weight && weight->defined()) {
-        TORCH_CHECK(weight->dim() == 1 && weight->numel() == count, "weight tensor should be defined either for all ",
-                    count, " classes or no classes but got weight tensor of shape: ", weight->sizes());
+        TORCH_CHECK(weight->dim() == 1 && weight->numel() == count,
+                    "weight tensor should be defined either for all ", count,
+                    " classes or no classes but got weight tensor of shape: ", weight->sizes());
     }
     const Tensor kept = target.ne(ignore);
     const Tensor safe = at::where(kept, target, at::scalar_tensor(0, target.scalar_type()));
@@ -49,12 +51,13 @@ Classes classes_of(const Tensor& self, const Tensor& target, const OptTensor& we
     return {safe.unsqueeze(axis), each};
 }
 
-std::tuple<Tensor, Tensor> nll_forward(const Tensor& self, const Tensor& target, const OptTensor& weight,
-                                       int64_t reduction, int64_t ignore) {
+std::tuple<Tensor, Tensor> nll_forward(const Tensor& self, const Tensor& target,
+                                       const OptTensor& weight, int64_t reduction, int64_t ignore) {
     const int64_t axis = self.dim() == 1 ? 0 : 1;
     const Classes c = classes_of(self, target, weight, ignore);
     const Tensor total = c.weight.sum();
-    if (target.numel() == 0) return {reduced(at::zeros(target.sizes(), self.options()), reduction), total};
+    if (target.numel() == 0)
+        return {reduced(at::zeros(target.sizes(), self.options()), reduction), total};
     // What is ignored counts 0 even when it is not finite.
     const Tensor picked = self.gather(axis, c.places).squeeze(axis);
     const Tensor each = at::where(c.weight.eq(0), 0, picked.neg() * c.weight);
@@ -63,16 +66,18 @@ std::tuple<Tensor, Tensor> nll_forward(const Tensor& self, const Tensor& target,
     return {reduction == at::Reduction::Mean ? sum / total : sum, total};
 }
 
-std::tuple<Tensor&, Tensor&> nll_forward_out(const Tensor& self, const Tensor& target, const OptTensor& weight,
-                                             int64_t reduction, int64_t ignore, Tensor& out, Tensor& total) {
+std::tuple<Tensor&, Tensor&> nll_forward_out(const Tensor& self, const Tensor& target,
+                                             const OptTensor& weight, int64_t reduction,
+                                             int64_t ignore, Tensor& out, Tensor& total) {
     const auto [loss, sum] = nll_forward(self, target, weight, reduction, ignore);
     give(out, loss);
     give(total, sum);
     return {out, total};
 }
 
-Tensor nll_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const OptTensor& weight,
-                    int64_t reduction, int64_t ignore, const Tensor& total) {
+Tensor nll_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                    const OptTensor& weight, int64_t reduction, int64_t ignore,
+                    const Tensor& total) {
     const int64_t axis = self.dim() == 1 ? 0 : 1;
     const Classes c = classes_of(self, target, weight, ignore);
     Tensor each = c.weight.neg() * grad;
@@ -83,8 +88,9 @@ Tensor nll_backward(const Tensor& grad, const Tensor& self, const Tensor& target
     return at::where(named, each.unsqueeze(axis), 0);
 }
 
-Tensor& nll_backward_out(const Tensor& grad, const Tensor& self, const Tensor& target, const OptTensor& weight,
-                         int64_t reduction, int64_t ignore, const Tensor& total, Tensor& out) {
+Tensor& nll_backward_out(const Tensor& grad, const Tensor& self, const Tensor& target,
+                         const OptTensor& weight, int64_t reduction, int64_t ignore,
+                         const Tensor& total, Tensor& out) {
     return give(out, nll_backward(grad, self, target, weight, reduction, ignore, total));
 }
 
@@ -93,21 +99,24 @@ Tensor& nll_backward_out(const Tensor& grad, const Tensor& self, const Tensor& t
 Tensor& mse_out(const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
     return give(out, reduced((self - target).square(), reduction));
 }
-Tensor mse_backward(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction) {
+Tensor mse_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                    int64_t reduction) {
     return (self - target) * grad * (2 * share(self, reduction));
 }
-Tensor& mse_backward_out(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
+Tensor& mse_backward_out(const Tensor& grad, const Tensor& self, const Tensor& target,
+                         int64_t reduction, Tensor& out) {
     return give(out, mse_backward(grad, self, target, reduction));
 }
 
-Tensor& smooth_l1_out(const Tensor& self, const Tensor& target, int64_t reduction, double beta, Tensor& out) {
+Tensor& smooth_l1_out(const Tensor& self, const Tensor& target, int64_t reduction, double beta,
+                      Tensor& out) {
     const Tensor distance = (self - target).abs();
     if (beta == 0) return give(out, reduced(distance, reduction));
     const Tensor near = distance.square() * (0.5 / beta);
     return give(out, reduced(at::where(distance.lt(beta), near, distance - 0.5 * beta), reduction));
 }
-Tensor& smooth_l1_backward_out(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
-                               double beta, Tensor& out) {
+Tensor& smooth_l1_backward_out(const Tensor& grad, const Tensor& self, const Tensor& target,
+                               int64_t reduction, double beta, Tensor& out) {
     const Tensor difference = self - target;
     const Tensor slope = beta == 0 ? difference.sign() : (difference / beta).clamp(-1, 1);
     return give(out, slope * grad * share(self, reduction));
@@ -116,13 +125,15 @@ Tensor& smooth_l1_backward_out(const Tensor& grad, const Tensor& self, const Ten
 Tensor huber(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
     const Tensor distance = (self - target).abs();
     const Tensor near = distance.square() * 0.5;
-    return reduced(at::where(distance.lt(delta), near, (distance - 0.5 * delta) * delta), reduction);
+    return reduced(at::where(distance.lt(delta), near, (distance - 0.5 * delta) * delta),
+                   reduction);
 }
-Tensor& huber_out(const Tensor& self, const Tensor& target, int64_t reduction, double delta, Tensor& out) {
+Tensor& huber_out(const Tensor& self, const Tensor& target, int64_t reduction, double delta,
+                  Tensor& out) {
     return give(out, huber(self, target, reduction, delta));
 }
-Tensor& huber_backward_out(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
-                           double delta, Tensor& out) {
+Tensor& huber_backward_out(const Tensor& grad, const Tensor& self, const Tensor& target,
+                           int64_t reduction, double delta, Tensor& out) {
     return give(out, (self - target).clamp(-delta, delta) * grad * share(self, reduction));
 }
 
@@ -134,17 +145,18 @@ Tensor bce(const Tensor& self, const Tensor& target, const OptTensor& weight, in
     if (weight && weight->defined()) each = each * *weight;
     return reduced(each, reduction);
 }
-Tensor& bce_out(const Tensor& self, const Tensor& target, const OptTensor& weight, int64_t reduction, Tensor& out) {
+Tensor& bce_out(const Tensor& self, const Tensor& target, const OptTensor& weight,
+                int64_t reduction, Tensor& out) {
     return give(out, bce(self, target, weight, reduction));
 }
-Tensor bce_backward(const Tensor& grad, const Tensor& self, const Tensor& target, const OptTensor& weight,
-                    int64_t reduction) {
+Tensor bce_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                    const OptTensor& weight, int64_t reduction) {
     Tensor result = grad * (self - target) / ((1 - self) * self).clamp_min(1e-12);
     if (weight && weight->defined()) result = result * *weight;
     return result * share(self, reduction);
 }
-Tensor& bce_backward_out(const Tensor& grad, const Tensor& self, const Tensor& target, const OptTensor& weight,
-                         int64_t reduction, Tensor& out) {
+Tensor& bce_backward_out(const Tensor& grad, const Tensor& self, const Tensor& target,
+                         const OptTensor& weight, int64_t reduction, Tensor& out) {
     return give(out, bce_backward(grad, self, target, weight, reduction));
 }
 

@@ -11,8 +11,9 @@ namespace {
 // out = alpha a b + beta bias; a [..,M,K], b [..,K,N], bias broadcast to the result.
 Tensor& product_into(const Tensor& a, const Tensor& b, const Tensor& bias, const Scalar& beta,
                      const Scalar& alpha, Tensor& out) {
-    TORCH_CHECK(a.scalar_type() == b.scalar_type(), "expected m1 and m2 to have the same dtype, but got: ",
-                a.scalar_type(), " != ", b.scalar_type());
+    TORCH_CHECK(a.scalar_type() == b.scalar_type(),
+                "expected m1 and m2 to have the same dtype, but got: ", a.scalar_type(),
+                " != ", b.scalar_type());
     c10::SmallVector<int64_t, 3> sizes(a.sizes().begin(), a.sizes().end());
     sizes.back() = b.size(-1);
     const bool with_bias = bias.defined() && !beta.equal(0);
@@ -91,7 +92,8 @@ Tensor& addmv_out(const Tensor& self, const Tensor& a, const Tensor& x, const Sc
 Tensor dot(const Tensor& a, const Tensor& b) {
     TORCH_CHECK(a.dim() == 1 && b.dim() == 1 && a.size(0) == b.size(0),
                 "dot: expected two vectors of one length, got ", a.sizes(), " and ", b.sizes());
-    TORCH_CHECK(a.scalar_type() == b.scalar_type(), "dot: expected both vectors to have same dtype");
+    TORCH_CHECK(a.scalar_type() == b.scalar_type(),
+                "dot: expected both vectors to have same dtype");
     return a.mul(b).sum();
 }
 

@@ -25,6 +25,7 @@ c10::Dict<std::string, int64_t> counters() {
     set("jobs_failed", counted.jobs_failed);
     set("copies", counted.copies);
     set("copy_bytes", counted.copy_bytes);
+    set("work", counted.work);
     set("launches", counted.launches);
     set("bytes_h2d", counted.bytes_h2d);
     set("bytes_d2h", counted.bytes_d2h);

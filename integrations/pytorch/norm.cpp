@@ -40,9 +40,10 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& input, IntArrayRef s
                                               double epsilon) {
     const auto axes = static_cast<int64_t>(shape.size());
     const int64_t axis = input.dim() - axes;
-    TORCH_CHECK(axis >= 0 && input.sizes().slice(static_cast<size_t>(std::max<int64_t>(axis, 0))) == shape,
-                "Given normalized_shape=", shape, ", expected input with shape [*, ", shape,
-                "], but got input of size ", input.sizes());
+    TORCH_CHECK(
+        axis >= 0 && input.sizes().slice(static_cast<size_t>(std::max<int64_t>(axis, 0))) == shape,
+        "Given normalized_shape=", shape, ", expected input with shape [*, ", shape,
+        "], but got input of size ", input.sizes());
     const Tensor x = input.contiguous();
     c10::SmallVector<int64_t, 8> kept(x.sizes().begin(), x.sizes().end());
     for (int64_t i = axis; i < x.dim(); ++i) kept[static_cast<size_t>(i)] = 1;
@@ -64,20 +65,23 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& input, IntArrayRef s
     return {y, mean.view(kept), rstd.view(kept)};
 }
 
-std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(
-    const Tensor& grad, const Tensor& input, IntArrayRef shape, const Tensor& mean,
-    const Tensor& rstd, const OptTensor& weight, const OptTensor&, std::array<bool, 3> wanted) {
+std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const Tensor& input,
+                                                       IntArrayRef shape, const Tensor& mean,
+                                                       const Tensor& rstd, const OptTensor& weight,
+                                                       const OptTensor&,
+                                                       std::array<bool, 3> wanted) {
     const int64_t axis = input.dim() - static_cast<int64_t>(shape.size());
     c10::SmallVector<int64_t, 8> outer;
     for (int64_t i = 0; i < axis; ++i) outer.push_back(i);
-    const auto over_outer = [&](const Tensor& t) { return outer.empty() ? t.clone() : t.sum(outer); };
+    const auto over_outer = [&](const Tensor& t) {
+        return outer.empty() ? t.clone() : t.sum(outer);
+    };
     const Tensor xhat = (input - mean) * rstd;
     Tensor dx, dw, db;
     if (wanted[0]) {
         const Tensor w = given(weight);
         const Tensor scaled = w.defined() ? grad * w : grad;
-        dx = normalised_gradient(scaled.flatten(axis), xhat.flatten(axis),
-                                 rstd.flatten(axis))
+        dx = normalised_gradient(scaled.flatten(axis), xhat.flatten(axis), rstd.flatten(axis))
                  .view(input.sizes());
     }
     if (wanted[1]) dw = over_outer(grad * xhat);
@@ -112,10 +116,11 @@ std::tuple<Tensor, Tensor, Tensor> group_norm(const Tensor& input, const OptTens
     return {y, mean.squeeze(-1), rstd.squeeze(-1)};
 }
 
-std::tuple<Tensor, Tensor, Tensor> group_norm_backward(
-    const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd,
-    const OptTensor& weight, int64_t n, int64_t c, int64_t area, int64_t groups,
-    std::array<bool, 3> wanted) {
+std::tuple<Tensor, Tensor, Tensor> group_norm_backward(const Tensor& grad, const Tensor& input,
+                                                       const Tensor& mean, const Tensor& rstd,
+                                                       const OptTensor& weight, int64_t n,
+                                                       int64_t c, int64_t area, int64_t groups,
+                                                       std::array<bool, 3> wanted) {
     const Tensor g = grad.contiguous().view({n, c, area});
     const Tensor rows = input.contiguous().view({n, groups, c / groups * area});
     const Tensor spread = rstd.view({n, groups, 1});
@@ -164,7 +169,8 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& x, const OptTensor& 
         variance = (x - per_channel(mean, x)).square_().mean(axes);
         saved_mean = mean;
         saved_rstd = (variance + epsilon).rsqrt_();
-        const double count = static_cast<double>(x.numel()) / static_cast<double>(std::max<int64_t>(channels, 1));
+        const double count =
+            static_cast<double>(x.numel()) / static_cast<double>(std::max<int64_t>(channels, 1));
         update_running(given(running_mean), mean, momentum);
         update_running(given(running_var), variance * (count / (count - 1)), momentum);
     } else {
@@ -209,7 +215,8 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(
         Tensor centred = grad;
         if (training) {
             const double count = static_cast<double>(x.numel()) / static_cast<double>(x.size(1));
-            centred = grad - per_channel(sum_grad / count, x) - xhat * per_channel(sum_product / count, x);
+            centred = grad - per_channel(sum_grad / count, x) -
+                      xhat * per_channel(sum_product / count, x);
         }
         dx = centred * per_channel(scale, x);
     }

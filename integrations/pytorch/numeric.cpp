@@ -7,17 +7,20 @@
 namespace enpu::pytorch {
 namespace {
 
-Tensor& addcmul_out(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value, Tensor& out) {
+Tensor& addcmul_out(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value,
+                    Tensor& out) {
     return at::add_out(out, self, a * b, value);
 }
-Tensor& addcdiv_out(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value, Tensor& out) {
+Tensor& addcdiv_out(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value,
+                    Tensor& out) {
     return at::add_out(out, self, a / b, value);
 }
 
 // From the nearer end, so that the far end is met exactly.
 Tensor& lerp_out(const Tensor& start, const Tensor& end, const Tensor& weight, Tensor& out) {
     const Tensor step = end - start;
-    return at::where_out(out, weight.abs().lt(0.5), start + step * weight, end - step * (1 - weight));
+    return at::where_out(out, weight.abs().lt(0.5), start + step * weight,
+                         end - step * (1 - weight));
 }
 Tensor& lerp_scalar_out(const Tensor& start, const Tensor& end, const Scalar& weight, Tensor& out) {
     const double w = weight.toDouble();
@@ -29,8 +32,10 @@ Tensor& atan2_out(const Tensor& y, const Tensor& x, Tensor& out) {
     const ScalarType type = float_type(at::result_type(y, x));
     const Tensor b = y.to(type), a = x.to(type);
     // The quotient of two zeros, or of two infinities, is no number, but their signs say which corner.
-    const Tensor both_zero = a.eq(0).logical_and(b.eq(0)), both_inf = a.isinf().logical_and(b.isinf());
-    const Tensor small = at::where(both_zero, 0, at::where(both_inf, M_PI / 4, (b / a).abs().atan()));
+    const Tensor both_zero = a.eq(0).logical_and(b.eq(0)),
+                 both_inf = a.isinf().logical_and(b.isinf());
+    const Tensor small =
+        at::where(both_zero, 0, at::where(both_inf, M_PI / 4, (b / a).abs().atan()));
     const Tensor turned = at::where(a.signbit(), M_PI - small, small);
     return at::copysign_out(out, turned, b);
 }
@@ -69,7 +74,8 @@ Tensor& xlog1py_out(const Tensor& x, const Tensor& y, Tensor& out) {
 Tensor& entr_out(const Tensor& x, Tensor& out) {
     const Tensor inside = at::where(x.eq(0), 0, (x * x.log()).neg());
     return at::where_out(out, x.lt(0),
-                         at::scalar_tensor(-std::numeric_limits<float>::infinity(), at::kFloat), inside);
+                         at::scalar_tensor(-std::numeric_limits<float>::infinity(), at::kFloat),
+                         inside);
 }
 
 Tensor& heaviside_out(const Tensor& self, const Tensor& at_zero, Tensor& out) {
@@ -87,11 +93,16 @@ Tensor& nan_to_num_out(const Tensor& self, std::optional<double> nan, std::optio
     constexpr double kMost = std::numeric_limits<float>::max();
     const Tensor x = at::where(self.isnan(), nan.value_or(0), self);
     const Tensor y = at::where(self.isposinf(), up.value_or(kMost), x);
-    return at::where_out(out, self.isneginf(), at::scalar_tensor(down.value_or(-kMost), self.scalar_type()), y);
+    return at::where_out(out, self.isneginf(),
+                         at::scalar_tensor(down.value_or(-kMost), self.scalar_type()), y);
 }
 
 Tensor logit(const Tensor& self, std::optional<double> eps) {
-    const Tensor x = eps && *eps >= 0 ? self.clamp(*eps, 1 - *eps) : self.to(float_type(self.scalar_type()));
+    Tensor x = self.to(float_type(self.scalar_type()));
+    if (eps && *eps >= 0) {  // the lower bound wins when they cross
+        const double low = *eps, high = 1 - *eps;
+        x = at::where(x.lt(low), low, at::where(x.gt(high), high, x));
+    }
     return (x / (1 - x)).log();
 }
 Tensor& logit_out(const Tensor& self, std::optional<double> eps, Tensor& out) {
@@ -99,7 +110,8 @@ Tensor& logit_out(const Tensor& self, std::optional<double> eps, Tensor& out) {
     resize_out(out, result.sizes());
     return out.copy_(result);
 }
-Tensor& logit_backward_out(const Tensor& grad, const Tensor& self, std::optional<double> eps, Tensor& out) {
+Tensor& logit_backward_out(const Tensor& grad, const Tensor& self, std::optional<double> eps,
+                           Tensor& out) {
     const Tensor slope = grad / (self * (1 - self));
     const double low = eps.value_or(0);
     const Tensor outside = self.lt(low).logical_or(self.gt(1 - low));
@@ -109,14 +121,17 @@ Tensor& logit_backward_out(const Tensor& grad, const Tensor& self, std::optional
 
 Tensor& sinc_out(const Tensor& self, Tensor& out) {
     const Tensor angle = self * M_PI;
-    return at::where_out(out, angle.eq(0), at::scalar_tensor(1, angle.scalar_type()), angle.sin() / angle);
+    return at::where_out(out, angle.eq(0), at::scalar_tensor(1, angle.scalar_type()),
+                         angle.sin() / angle);
 }
 
 Tensor& cross_out(const Tensor& a, const Tensor& b, int64_t dim, Tensor& out) {
     const auto both = at::broadcast_tensors({a, b});
-    TORCH_CHECK(both[0].size(dim) == 3, "linalg.cross: inputs dimension ", dim, " must have length 3");
+    TORCH_CHECK(both[0].size(dim) == 3, "linalg.cross: inputs dimension ", dim,
+                " must have length 3");
     const auto turned = [&](const Tensor& t, int64_t by) { return t.roll(by, dim); };
-    return at::sub_out(out, turned(both[0], -1) * turned(both[1], 1), turned(both[0], 1) * turned(both[1], -1));
+    return at::sub_out(out, turned(both[0], -1) * turned(both[1], 1),
+                       turned(both[0], 1) * turned(both[1], -1));
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {

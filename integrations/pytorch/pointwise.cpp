@@ -38,7 +38,8 @@ Tensor& unary_out(const Tensor& self, Tensor& out) {
 // Functions that also take integers, and leave them integers.
 template <uint32_t F>
 Tensor& unary_any_out(const Tensor& self, Tensor& out) {
-    if (self.scalar_type() == at::kBool) return unary_into(ENPU_OP_UNARY_IDENTITY, self, out, 0, 0, false);
+    if (self.scalar_type() == at::kBool)
+        return unary_into(ENPU_OP_UNARY_IDENTITY, self, out, 0, 0, false);
     return unary_into(F, self, out, 0, 0, false);
 }
 
@@ -192,7 +193,8 @@ Tensor& div_mode_out(const Tensor& a, const Tensor& b, std::optional<std::string
                      Tensor& out) {
     if (!mode) return div_out(a, b, out);
     if (*mode == "floor") return floor_divide_out(a, b, out);
-    TORCH_CHECK(*mode == "trunc", "div expected rounding_mode to be one of None, 'trunc' or 'floor'");
+    TORCH_CHECK(*mode == "trunc",
+                "div expected rounding_mode to be one of None, 'trunc' or 'floor'");
     const ScalarType type = at::result_type(a, b);
     if (!at::isFloatingType(type)) return binary_into(ENPU_OP_BINARY_DIV, a, b, type, out);
     Tensor quotient = new_tensor({0}, type);
@@ -283,7 +285,8 @@ using OptScalar = const std::optional<Scalar>&;
 Tensor& clamp_tensor_out(const Tensor& self, const std::optional<Tensor>& low,
                          const std::optional<Tensor>& high, Tensor& out) {
     const bool has_low = low && low->defined(), has_high = high && high->defined();
-    TORCH_CHECK(has_low || has_high, "torch.clamp: At least one of 'min' or 'max' must not be None");
+    TORCH_CHECK(has_low || has_high,
+                "torch.clamp: At least one of 'min' or 'max' must not be None");
     if (!has_high) return at::maximum_out(out, self, *low);
     if (!has_low) return at::minimum_out(out, self, *high);
     return at::minimum_out(out, at::maximum(self, *low), *high);

@@ -30,9 +30,11 @@ Window window_of(const Tensor& x, IntArrayRef kernel, IntArrayRef stride, IntArr
         w.dilation[i] = pick(dilation, i, 1);
         TORCH_CHECK(w.kernel[i] > 0 && w.stride[i] > 0 && w.dilation[i] > 0 && w.padding[i] >= 0,
                     "pool: kernel, stride and dilation must be greater than zero");
-        TORCH_CHECK(w.padding[i] <= w.kernel[i] / 2, "pad should be at most half of effective kernel size");
+        TORCH_CHECK(w.padding[i] <= w.kernel[i] / 2,
+                    "pad should be at most half of effective kernel size");
         w.output[i] = at::native::pooling_output_shape<int64_t>(
-            x.size(x.dim() - 2 + i), w.kernel[i], w.padding[i], w.stride[i], w.dilation[i], ceil_mode);
+            x.size(x.dim() - 2 + i), w.kernel[i], w.padding[i], w.stride[i], w.dilation[i],
+            ceil_mode);
         TORCH_CHECK(w.output[i] > 0, "pool: Output size is too small");
     }
     return w;
@@ -68,15 +70,17 @@ int64_t reach(const Window& w, int i) {
 
 // Of a padded image: what offset (row, column) of each window sees, [N,C,OH,OW].
 Tensor seen(const Tensor& padded, const Window& w, int64_t row, int64_t column) {
-    return padded.slice(2, row * w.dilation[0], row * w.dilation[0] + (w.output[0] - 1) * w.stride[0] + 1, w.stride[0])
-        .slice(3, column * w.dilation[1], column * w.dilation[1] + (w.output[1] - 1) * w.stride[1] + 1, w.stride[1]);
+    return padded
+        .slice(2, row * w.dilation[0], row * w.dilation[0] + (w.output[0] - 1) * w.stride[0] + 1,
+               w.stride[0])
+        .slice(3, column * w.dilation[1],
+               column * w.dilation[1] + (w.output[1] - 1) * w.stride[1] + 1, w.stride[1]);
 }
 
 // x inside a larger image of `value`; `at` is where x lies in it.
 Tensor padded_image(const Tensor& x, const Window& w, const Scalar& value) {
     int64_t sizes[4] = {x.size(0), x.size(1), 0, 0};
-    for (int i = 0; i < 2; ++i)
-        sizes[2 + i] = std::max(reach(w, i), x.size(2 + i) + w.padding[i]);
+    for (int i = 0; i < 2; ++i) sizes[2 + i] = std::max(reach(w, i), x.size(2 + i) + w.padding[i]);
     return new_tensor(sizes, x.scalar_type()).fill_(value);
 }
 
@@ -92,9 +96,10 @@ Tensor first_places(const Window& w, int64_t width) {
     return (rows * width).unsqueeze(1) + columns.unsqueeze(0);
 }
 
-std::tuple<Tensor&, Tensor&> max_pool_out(const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
-                                          IntArrayRef padding, IntArrayRef dilation, bool ceil_mode,
-                                          Tensor& out, Tensor& places) {
+std::tuple<Tensor&, Tensor&> max_pool_out(const Tensor& self, IntArrayRef kernel,
+                                          IntArrayRef stride, IntArrayRef padding,
+                                          IntArrayRef dilation, bool ceil_mode, Tensor& out,
+                                          Tensor& places) {
     const Window w = window_of(self, kernel, stride, padding, dilation, ceil_mode);
     const auto sizes = output_sizes(self, w);
     resize_out(out, sizes);
@@ -109,12 +114,14 @@ std::tuple<Tensor&, Tensor&> max_pool_out(const Tensor& self, IntArrayRef kernel
     const Tensor padded = padded_image(x, w, -std::numeric_limits<double>::infinity());
     inner(padded, x, w).copy_(x);
     const int64_t count = w.kernel[0] * w.kernel[1];
-    const Tensor all = new_tensor({x.size(0), x.size(1), w.output[0], w.output[1], count}, x.scalar_type());
+    const Tensor all =
+        new_tensor({x.size(0), x.size(1), w.output[0], w.output[1], count}, x.scalar_type());
     for (int64_t k = 0; k < count; ++k)
         all.select(4, k).copy_(seen(padded, w, k / w.kernel[1], k % w.kernel[1]));
     const Tensor best = all.argmax(4);
     const Tensor row = best.floor_divide(w.kernel[1]), column = best.remainder(w.kernel[1]);
-    const Tensor place = first_places(w, x.size(3)) + row * (w.dilation[0] * x.size(3)) + column * w.dilation[1];
+    const Tensor place =
+        first_places(w, x.size(3)) + row * (w.dilation[0] * x.size(3)) + column * w.dilation[1];
     places.copy_(place.view(places.sizes()));
     return {out, places};
 }
@@ -156,8 +163,9 @@ Tensor divisors(const Tensor& x, const Window& w, bool include_pad) {
     return axes[0].unsqueeze(1) * axes[1].unsqueeze(0);
 }
 
-Tensor& avg_pool_out(const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
-                     bool ceil_mode, bool include_pad, std::optional<int64_t> divisor, Tensor& out) {
+Tensor& avg_pool_out(const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
+                     IntArrayRef padding, bool ceil_mode, bool include_pad,
+                     std::optional<int64_t> divisor, Tensor& out) {
     const Window w = window_of(self, kernel, stride, padding, {}, ceil_mode);
     TORCH_CHECK(!divisor || *divisor != 0, "divisor must be not zero");
     resize_out(out, output_sizes(self, w));
@@ -167,7 +175,9 @@ Tensor& avg_pool_out(const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
     const Tensor y = new_tensor(as_images(out).sizes(), self.scalar_type());
     const bool sums = divisor.has_value();
     launch(ENPU_OP_POOL2D_FWD,
-           params_of(w, include_pad && !sums ? ENPU_OP_POOL_AVERAGE_INCLUDE_PAD : ENPU_OP_POOL_AVERAGE), {x, y});
+           params_of(
+               w, include_pad && !sums ? ENPU_OP_POOL_AVERAGE_INCLUDE_PAD : ENPU_OP_POOL_AVERAGE),
+           {x, y});
     if (sums) y.mul_(divisors(x, w, false)).div_(static_cast<double>(*divisor));
     return out.copy_(y.view(out.sizes()));
 }
@@ -194,7 +204,8 @@ Tensor& avg_pool_backward_out(const Tensor& grad, const Tensor& self, IntArrayRe
 Tensor shares(int64_t from, int64_t to, const Tensor& like) {
     std::vector<float> matrix(static_cast<size_t>(from * to), 0.0f);
     for (int64_t o = 0; o < to; ++o) {
-        const int64_t start = at::native::start_index(o, to, from), end = at::native::end_index(o, to, from);
+        const int64_t start = at::native::start_index(o, to, from),
+                      end = at::native::end_index(o, to, from);
         for (int64_t i = start; i < end; ++i)
             matrix[static_cast<size_t>(i * to + o)] = 1.0f / static_cast<float>(end - start);
     }
@@ -218,7 +229,11 @@ Tensor& adaptive_avg_pool_out(const Tensor& self, IntArrayRef output, Tensor& ou
 Tensor adaptive_avg_pool_backward(const Tensor& grad, const Tensor& self) {
     const Tensor columns = shares(self.size(-1), grad.size(-1), self);
     const Tensor rows = shares(self.size(-2), grad.size(-2), self);
-    return grad.matmul(columns.t()).transpose(-1, -2).matmul(rows.t()).transpose(-1, -2).contiguous();
+    return grad.matmul(columns.t())
+        .transpose(-1, -2)
+        .matmul(rows.t())
+        .transpose(-1, -2)
+        .contiguous();
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {

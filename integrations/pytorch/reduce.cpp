@@ -73,8 +73,8 @@ Tensor& mean_out(const Tensor& self, OptAxes dims, bool keepdim, std::optional<S
                  Tensor& out) {
     const uint32_t axes = axis_mask(self, dims);
     if (self.numel() == 0) return fill_result(self, axes, keepdim, kNan, out);
-    return reduce_into(ENPU_OP_REDUCE_MEAN, self, axes, keepdim,
-                       dtype.value_or(self.scalar_type()), out);
+    return reduce_into(ENPU_OP_REDUCE_MEAN, self, axes, keepdim, dtype.value_or(self.scalar_type()),
+                       out);
 }
 
 Tensor& prod_int_out(const Tensor& self, int64_t dim, bool keepdim, std::optional<ScalarType> dtype,
@@ -115,8 +115,7 @@ Tensor& arg_into(const Tensor& self, int64_t axis, bool smallest, bool keepdim, 
     const auto sizes = result_sizes(x, self.dim() ? axes : 1, keepdim && self.dim());
     return write_out(out, sizes, at::kLong, {x}, [&](const Tensor& y) {
         const enpu_op_arg_params params{smallest, static_cast<uint32_t>(axis), 0};
-        launch(ENPU_OP_ARG_REDUCE, params,
-               {x, with_kept_axes(y, x, axes, keepdim && self.dim())});
+        launch(ENPU_OP_ARG_REDUCE, params, {x, with_kept_axes(y, x, axes, keepdim && self.dim())});
     });
 }
 
@@ -167,8 +166,7 @@ std::tuple<Tensor&, Tensor&> aminmax_out(const Tensor& self, std::optional<int64
 template <uint32_t F>
 Tensor& truth_into(const Tensor& self, OptAxes dims, bool keepdim, Tensor& out) {
     const uint32_t axes = axis_mask(self, dims);
-    if (self.numel() == 0)
-        return fill_result(self, axes, keepdim, F == ENPU_OP_REDUCE_MIN, out);
+    if (self.numel() == 0) return fill_result(self, axes, keepdim, F == ENPU_OP_REDUCE_MIN, out);
     return reduce_into(F, self, axes, keepdim, at::kBool, out);
 }
 
@@ -230,8 +228,8 @@ std::tuple<Tensor, Tensor> var_mean(const Tensor& self, OptAxes dims,
     TORCH_CHECK(at::isFloatingType(self.scalar_type()),
                 "std and var only support floating point dtypes");
     const uint32_t axes = axis_mask(self, dims);
-    const double degrees = static_cast<double>(reduced_count(self, axes)) -
-                           correction.value_or(1).toDouble();
+    const double degrees =
+        static_cast<double>(reduced_count(self, axes)) - correction.value_or(1).toDouble();
     c10::SmallVector<int64_t, 8> list;
     for (int64_t i = 0; i < self.dim(); ++i) {
         if (axes >> i & 1) list.push_back(i);

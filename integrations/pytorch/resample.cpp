@@ -44,12 +44,12 @@ void add_taps(Mode mode, double at, int64_t from, const std::function<void(int64
     }
 }
 
-Tensor weights(Mode mode, int64_t from, int64_t to, bool align, OptScale scale, const Tensor& like) {
+Tensor weights(Mode mode, int64_t from, int64_t to, bool align, OptScale scale,
+               const Tensor& like) {
     std::vector<float> matrix(static_cast<size_t>(from * to), 0.0f);
     for (int64_t o = 0; o < to; ++o) {
-        add_taps(mode, position(mode, o, from, to, align, scale), from, [&](int64_t i, float w) {
-            matrix[static_cast<size_t>(i * to + o)] += w;
-        });
+        add_taps(mode, position(mode, o, from, to, align, scale), from,
+                 [&](int64_t i, float w) { matrix[static_cast<size_t>(i * to + o)] += w; });
     }
     return at::tensor(matrix).view({from, to}).to(npu(), like.scalar_type());
 }
@@ -66,20 +66,23 @@ Tensor resampled(Tensor t, const Axes& axes, bool back) {
     for (int64_t i = 0; i < count; ++i) {
         const auto n = static_cast<size_t>(i);
         const int64_t axis = t.dim() - count + i;
-        const Tensor w = weights(axes.mode, axes.from[n], axes.to[n], axes.align, axes.scales[n], t);
+        const Tensor w =
+            weights(axes.mode, axes.from[n], axes.to[n], axes.align, axes.scales[n], t);
         t = t.movedim(axis, -1).matmul(back ? w.t() : w).movedim(-1, axis);
     }
     return t;
 }
 
-Axes axes_of(Mode mode, bool align, IntArrayRef input, IntArrayRef output, std::initializer_list<OptScale> scales) {
-    TORCH_CHECK(input.size() == output.size() + 2, "enpu: interpolate: expected ", output.size() + 2, " axes, got ",
-                input.size());
+Axes axes_of(Mode mode, bool align, IntArrayRef input, IntArrayRef output,
+             std::initializer_list<OptScale> scales) {
+    TORCH_CHECK(input.size() == output.size() + 2, "enpu: interpolate: expected ",
+                output.size() + 2, " axes, got ", input.size());
     Axes axes{mode, align, {}, {}, {}};
     for (size_t i = 0; i < output.size(); ++i) {
         axes.from.push_back(input[2 + i]);
         axes.to.push_back(output[i]);
-        TORCH_CHECK(input[2 + i] > 0 && output[i] > 0, "Input and output sizes should be greater than 0");
+        TORCH_CHECK(input[2 + i] > 0 && output[i] > 0,
+                    "Input and output sizes should be greater than 0");
     }
     axes.scales.append(scales.begin(), scales.end());
     return axes;
@@ -110,36 +113,43 @@ Tensor& nearest2d(const Tensor& x, IntArrayRef size, OptScale h, OptScale w, Ten
     return forward(x, axes_of(M, false, x.sizes(), size, {h, w}), out);
 }
 template <Mode M>
-Tensor& nearest2d_back(const Tensor& g, IntArrayRef size, IntArrayRef in, OptScale h, OptScale w, Tensor& out) {
+Tensor& nearest2d_back(const Tensor& g, IntArrayRef size, IntArrayRef in, OptScale h, OptScale w,
+                       Tensor& out) {
     return backward(g, axes_of(M, false, in, size, {h, w}), out);
 }
 template <Mode M>
-Tensor& nearest3d(const Tensor& x, IntArrayRef size, OptScale d, OptScale h, OptScale w, Tensor& out) {
+Tensor& nearest3d(const Tensor& x, IntArrayRef size, OptScale d, OptScale h, OptScale w,
+                  Tensor& out) {
     return forward(x, axes_of(M, false, x.sizes(), size, {d, h, w}), out);
 }
 template <Mode M>
-Tensor& nearest3d_back(const Tensor& g, IntArrayRef size, IntArrayRef in, OptScale d, OptScale h, OptScale w, Tensor& out) {
+Tensor& nearest3d_back(const Tensor& g, IntArrayRef size, IntArrayRef in, OptScale d, OptScale h,
+                       OptScale w, Tensor& out) {
     return backward(g, axes_of(M, false, in, size, {d, h, w}), out);
 }
 Tensor& linear1d(const Tensor& x, IntArrayRef size, bool align, OptScale s, Tensor& out) {
     return forward(x, axes_of(Mode::kLinear, align, x.sizes(), size, {s}), out);
 }
-Tensor& linear1d_back(const Tensor& g, IntArrayRef size, IntArrayRef in, bool align, OptScale s, Tensor& out) {
+Tensor& linear1d_back(const Tensor& g, IntArrayRef size, IntArrayRef in, bool align, OptScale s,
+                      Tensor& out) {
     return backward(g, axes_of(Mode::kLinear, align, in, size, {s}), out);
 }
 template <Mode M>
-Tensor& smooth2d(const Tensor& x, IntArrayRef size, bool align, OptScale h, OptScale w, Tensor& out) {
+Tensor& smooth2d(const Tensor& x, IntArrayRef size, bool align, OptScale h, OptScale w,
+                 Tensor& out) {
     return forward(x, axes_of(M, align, x.sizes(), size, {h, w}), out);
 }
 template <Mode M>
-Tensor& smooth2d_back(const Tensor& g, IntArrayRef size, IntArrayRef in, bool align, OptScale h, OptScale w, Tensor& out) {
+Tensor& smooth2d_back(const Tensor& g, IntArrayRef size, IntArrayRef in, bool align, OptScale h,
+                      OptScale w, Tensor& out) {
     return backward(g, axes_of(M, align, in, size, {h, w}), out);
 }
-Tensor& linear3d(const Tensor& x, IntArrayRef size, bool align, OptScale d, OptScale h, OptScale w, Tensor& out) {
+Tensor& linear3d(const Tensor& x, IntArrayRef size, bool align, OptScale d, OptScale h, OptScale w,
+                 Tensor& out) {
     return forward(x, axes_of(Mode::kLinear, align, x.sizes(), size, {d, h, w}), out);
 }
-Tensor& linear3d_back(const Tensor& g, IntArrayRef size, IntArrayRef in, bool align, OptScale d, OptScale h, OptScale w,
-                      Tensor& out) {
+Tensor& linear3d_back(const Tensor& g, IntArrayRef size, IntArrayRef in, bool align, OptScale d,
+                      OptScale h, OptScale w, Tensor& out) {
     return backward(g, axes_of(Mode::kLinear, align, in, size, {d, h, w}), out);
 }
 

@@ -36,8 +36,9 @@ Tensor& cat_out(const at::ITensorListRef& list, int64_t dim, Tensor& out) {
         TORCH_CHECK(t.dim() == first->dim(), "Tensors must have same number of dimensions");
         sizes[static_cast<size_t>(axis)] += t.size(axis);
         for (int64_t d = 0; d < t.dim(); ++d) {
-            TORCH_CHECK(d == axis || t.size(d) == first->size(d), "Sizes of tensors must match except in dimension ",
-                        axis, ". Expected ", first->size(d), " but got ", t.size(d));
+            TORCH_CHECK(d == axis || t.size(d) == first->size(d),
+                        "Sizes of tensors must match except in dimension ", axis, ". Expected ",
+                        first->size(d), " but got ", t.size(d));
         }
     }
     return write_out(out, sizes, type, {}, [&](const Tensor& y) {
@@ -73,7 +74,9 @@ Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
     for (size_t i = 0; i < dims.size(); ++i) {
         const int64_t size = result.size(dims[i]);
         const int64_t start = ((-shifts[i] % size) + size) % size;
-        result = at::cat({result.narrow(dims[i], start, size - start), result.narrow(dims[i], 0, start)}, dims[i]);
+        result =
+            at::cat({result.narrow(dims[i], start, size - start), result.narrow(dims[i], 0, start)},
+                    dims[i]);
     }
     return result;
 }
@@ -119,7 +122,8 @@ Tensor& arange_out(const Scalar& start, const Scalar& end, const Scalar& step, T
 Tensor& linspace_out(const Scalar& start, const Scalar& end, int64_t steps, Tensor& out) {
     return from_host(out, [&](const auto& o) { return at::linspace(start, end, steps, o); });
 }
-Tensor& logspace_out(const Scalar& start, const Scalar& end, int64_t steps, double base, Tensor& out) {
+Tensor& logspace_out(const Scalar& start, const Scalar& end, int64_t steps, double base,
+                     Tensor& out) {
     return from_host(out, [&](const auto& o) { return at::logspace(start, end, steps, base, o); });
 }
 Tensor& eye_out(int64_t n, Tensor& out) {
@@ -148,16 +152,21 @@ int64_t source_of(int64_t at, int64_t size, Border border) {
 }
 
 void check_padding(const Tensor& self, IntArrayRef padding, size_t axes, Border border) {
-    TORCH_CHECK(padding.size() == 2 * axes, "padding size is expected to be ", 2 * axes, ", but got: ", padding.size());
-    TORCH_CHECK(self.dim() == static_cast<int64_t>(axes) + 1 || self.dim() == static_cast<int64_t>(axes) + 2,
+    TORCH_CHECK(padding.size() == 2 * axes, "padding size is expected to be ", 2 * axes,
+                ", but got: ", padding.size());
+    TORCH_CHECK(self.dim() == static_cast<int64_t>(axes) + 1 ||
+                    self.dim() == static_cast<int64_t>(axes) + 2,
                 "pad: expected ", axes + 1, " or ", axes + 2, " axes, got ", self.dim());
     for (size_t i = 0; i < axes; ++i) {
         const int64_t size = self.size(-1 - static_cast<int64_t>(i));
         for (int64_t pad : {padding[2 * i], padding[2 * i + 1]}) {
-            TORCH_CHECK(border == Border::kEdge || pad < size, "Padding size should be less than the corresponding "
-                        "input dimension, but got: padding ", pad, " at an axis of ", size);
+            TORCH_CHECK(border == Border::kEdge || pad < size,
+                        "Padding size should be less than the corresponding "
+                        "input dimension, but got: padding ",
+                        pad, " at an axis of ", size);
         }
-        TORCH_CHECK(size + padding[2 * i] + padding[2 * i + 1] >= 1, "pad: the result has no elements");
+        TORCH_CHECK(size + padding[2 * i] + padding[2 * i + 1] >= 1,
+                    "pad: the result has no elements");
     }
 }
 
@@ -197,7 +206,9 @@ Tensor pad_backward(const Tensor& grad, const Tensor& self, IntArrayRef padding)
         std::vector<float> matrix(static_cast<size_t>(grad.size(axis) * size), 0.0f);
         for (int64_t p = 0; p < grad.size(axis); ++p)
             matrix[static_cast<size_t>(p * size + source_of(p - padding[2 * i], size, B))] = 1.0f;
-        result = along(result, axis, at::tensor(matrix).view({grad.size(axis), size}).to(npu(), grad.scalar_type()));
+        result =
+            along(result, axis,
+                  at::tensor(matrix).view({grad.size(axis), size}).to(npu(), grad.scalar_type()));
     }
     return result.contiguous();
 }

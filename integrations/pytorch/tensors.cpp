@@ -10,6 +10,7 @@
 #include <ATen/ops/view_as_complex_native.h>
 #include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <torch/library.h>
 
 #include "launch.h"
@@ -26,8 +27,8 @@ Tensor empty_memory_format(IntArrayRef sizes, std::optional<ScalarType> dtype,
     TORCH_CHECK(!pin.value_or(false), "enpu: only tensors on the CPU can be pinned");
     TORCH_CHECK(layout.value_or(at::kStrided) == at::kStrided, "enpu: only strided tensors");
     TORCH_CHECK(!device || device->index() <= 0, "enpu: there is one device, not ", *device);
-    return at::detail::empty_generic(sizes, allocator(), kKeys,
-                                     c10::dtype_or_default(dtype), format);
+    return at::detail::empty_generic(sizes, allocator(), kKeys, c10::dtype_or_default(dtype),
+                                     format);
 }
 
 Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, std::optional<ScalarType> dtype,
@@ -80,8 +81,7 @@ Tensor& set_storage(Tensor& self, at::Storage source, int64_t offset, IntArrayRe
 }
 
 Tensor& set_source_storage(Tensor& self, at::Storage source) {
-    const int64_t count =
-        static_cast<int64_t>(source.nbytes() / self.dtype().itemsize());
+    const int64_t count = static_cast<int64_t>(source.nbytes() / self.dtype().itemsize());
     return set_storage(self, std::move(source), 0, {count}, {});
 }
 
@@ -186,6 +186,11 @@ Scalar local_scalar_dense(const Tensor& self) {
     return host.item();
 }
 
+void record_stream(Tensor& self, at::Stream stream) {
+    static_cast<c10::DeviceAllocator*>(allocator())
+        ->recordStream(self.storage().data_ptr(), stream);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("empty.memory_format", empty_memory_format);
     m.impl("empty_strided", empty_strided);
@@ -202,6 +207,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("set_.source_Storage_storage_offset", set_storage);
     m.impl("set_.source_Tensor", set_source_tensor);
     m.impl("is_set_to", is_set_to);
+    m.impl("record_stream", record_stream);
     m.impl("_copy_from", copy_from);
     m.impl("_copy_from_and_resize", copy_from_and_resize);
     m.impl("_local_scalar_dense", local_scalar_dense);

@@ -38,10 +38,19 @@ def pictures():
     return (images[:1536], labels[:1536]), (images[1536:], labels[1536:])
 
 
+def sum_over_processes(tensor):
+    try:
+        distributed.all_reduce(tensor)
+    except RuntimeError as error:
+        # Not sys.exit: the group's threads may still wait for the one that is gone.
+        print(f"another process of the training is gone or late: {str(error).splitlines()[0]}", flush=True)
+        os._exit(3)
+
+
 def average_gradients(model, world):
     """Sums over all processes by the host; gradients come and go in one piece."""
     flat = torch.cat([p.grad.reshape(-1) for p in model.parameters()]).cpu()
-    distributed.all_reduce(flat)
+    sum_over_processes(flat)
     flat = (flat / world).to(next(model.parameters()).device)
     for p, part in zip(model.parameters(), flat.split([p.numel() for p in model.parameters()])):
         p.grad.copy_(part.view_as(p))
@@ -62,7 +71,7 @@ def train_epoch(model, optimizer, data, rank, world, epoch):
         total += loss.detach()
     total = total.cpu() / (len(labels) / BATCH)
     if world > 1:
-        distributed.all_reduce(total)
+        sum_over_processes(total)
     return total.item() / world
 
 
@@ -88,7 +97,7 @@ def main():
     parser.add_argument("--device", default="enpu", choices=("enpu", "cpu"))
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--result", type=pathlib.Path)
-    parser.add_argument("--norm", action=argparse.BooleanOptionalAction, default=True, help="batch normalisation (its statistics are those of one process)")
+    parser.add_argument("--norm", action=argparse.BooleanOptionalAction, default=True, help="batch normalisation, whose statistics are those of one process")
     args = parser.parse_args()
     if args.device == "enpu":
         import torch_enpu  # noqa: F401 pylint: disable=import-outside-toplevel,unused-import

@@ -23,7 +23,9 @@ from torch.testing._internal.common_methods_invocations import op_db  # noqa: E4
 from torch.utils._pytree import tree_flatten, tree_map  # noqa: E402
 
 DEADLINE = 240  # seconds an operator
-RTOL, ATOL = 2e-5, 2e-5
+TOLERANCE = 2e-5  # relative and absolute
+# Products of several matrices of numbers up to 9: rounding of the sums on both sides.
+WIDER = {"nn.functional.scaled_dot_product_attention": 1e-4, "cov": 1e-4}
 KERNELS = ("conv2d_fwd conv_transpose2d_fwd matmul_fwd pool2d_fwd unary binary select softmax_fwd norm_fwd reduce arg_reduce move pad gather "
            "resize cast").split()
 # What these give is undefined or random by design.
@@ -74,11 +76,12 @@ def host(tree):
     return tree_map(lambda v: v.detach().cpu() if isinstance(v, torch.Tensor) else v, tree)
 
 
-def compare(ours, theirs, what):
+def compare(op, ours, theirs, what):
     if ours is None and theirs is None:
         return
     ours, theirs = host(ours), host(theirs)
-    torch.testing.assert_close(ours, theirs, rtol=RTOL, atol=ATOL, equal_nan=True, check_stride=False,
+    tolerance = WIDER.get(op.name, TOLERANCE)
+    torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance, equal_nan=True, check_stride=False,
                                msg=lambda text: f"{what}: {' '.join(text.split())[:300]}")
 
 
@@ -104,9 +107,9 @@ def check_sample(op, sample, grad):
         return False
     arguments = on_device(sample)
     result = call(op, sample, arguments)
-    compare(result, reference[0], "values")
+    compare(op, result, reference[0], "values")
     if grad and reference[1] is not None:
-        compare(gradients(result, arguments), reference[1], "gradients")
+        compare(op, gradients(result, arguments), reference[1], "gradients")
     return True
 
 

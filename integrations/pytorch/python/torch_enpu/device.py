@@ -25,9 +25,22 @@ def current_device():
 
 
 def set_device(device):
-    index = torch.device("enpu", device).index if isinstance(device, int) else torch.device(device).index
-    if index not in (None, 0):
+    index = device if isinstance(device, int) else torch.device(device).index
+    if index not in (None, 0, -1):
         raise ValueError(f"there is one enpu device, not index {index}")
+
+
+class device:  # pylint: disable=invalid-name
+    """with torch.enpu.device(0): there is one device, so that only the number is checked."""
+
+    def __init__(self, which):
+        set_device(which)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
 
 
 def get_device_name(device=None):

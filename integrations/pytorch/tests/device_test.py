@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The device beside its operators: copies, views, streams, events, generator, pinned memory, failures, the fallback switch.
+
+device_test.py     runs where PyTorch is (scripts/frameworks pytorch run), on $ENPU_DEVICE
+"""
+import os
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+import torch  # noqa: E402
+import torch_enpu  # noqa: E402,F401
+from torch import nn  # noqa: E402
+
+
+class DeviceTest(unittest.TestCase):
+    def setUp(self):
+        torch.enpu.set_fallback("forbid")
+        torch.enpu.synchronize()
+        self.addCleanup(torch.enpu.set_fallback, "forbid")
+
+    def same(self, ours, theirs, **tolerance):
+        torch.testing.assert_close(ours.cpu(), theirs, **tolerance)
+
+    def test_copies_keep_layout_and_numbers(self):
+        for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.uint8, torch.bool,
+                      torch.complex64):
+            host = torch.randn(5, 7, 3).mul(9).to(dtype)
+            for layout in (host, host.transpose(0, 2), host[::2, :, 1:]):
+                there = layout.to("enpu")
+                self.assertTrue(torch.equal(there.cpu(), layout), dtype)
+                self.assertTrue(torch.equal(there.transpose(0, 1).contiguous().cpu(), layout.transpose(0, 1)), dtype)
+
+    def test_copies_convert(self):
+        host = torch.tensor([-1.5, 0.25, 300.0])
+        for dtype in (torch.int32, torch.int64, torch.float16, torch.bool):
+            self.same(host.to("enpu").to(dtype), host.to(dtype))
+            self.same(host.to("enpu", dtype), host.to(dtype))
+            self.assertTrue(torch.equal(host.to("enpu").to("cpu", dtype), host.to(dtype)))
+
+    def test_views_share_memory(self):
+        x = torch.zeros(4, 6, device="enpu")
+        x[1:3, ::2].add_(1)
+        x.view(-1)[23] = 7
+        x.t().as_strided((2,), (6,)).fill_(-1)
+        y = torch.zeros(4, 6)
+        y[1:3, ::2].add_(1)
+        y.view(-1)[23] = 7
+        y.t().as_strided((2,), (6,)).fill_(-1)
+        self.same(x, y)
+
+    def test_overlapping_copies(self):
+        x, y = torch.arange(12.0).view(3, 4).to("enpu"), torch.arange(12.0).view(3, 4)
+        x[1:].copy_(x[:-1].clone())
+        y[1:].copy_(y[:-1].clone())
+        square = torch.arange(9.0).view(3, 3)
+        ours = square.to("enpu")
+        ours.copy_(ours.t())
+        self.same(x, y)
+        self.same(ours, square.t())
+
+    def test_resize_keeps_what_fits(self):
+        x = torch.arange(6.0).to("enpu")
+        x.resize_(3, 4)
+        self.same(x.view(-1)[:6], torch.arange(6.0))
+        x.untyped_storage().resize_(8)
+        self.assertEqual(x.untyped_storage().nbytes(), 8)
+
+    def test_streams_and_events(self):
+        first, second = torch.Stream(device="enpu"), torch.Stream(device="enpu")
+        start, end = torch.Event(device="enpu", enable_timing=True), torch.Event(device="enpu", enable_timing=True)
+        x = torch.ones(256, 256, device="enpu")
+        torch.enpu.synchronize()
+        with first:
+            self.assertEqual(torch.accelerator.current_stream().stream_id, first.stream_id)
+            start.record(first)
+            for _ in range(20):
+                x = x @ x / 256
+            end.record(first)
+        second.wait_event(end)
+        with second:
+            y = x + 1
+            x.record_stream(second)
+        second.synchronize()
+        self.assertTrue(end.query())
+        self.assertGreater(start.elapsed_time(end), 0)
+        self.same(y, torch.full((256, 256), 2.0))
+        self.assertEqual(torch.accelerator.current_stream().stream_id, 0)
+
+    def test_memory_goes_back_to_the_pool(self):
+        torch.enpu.synchronize()
+        before = torch.enpu.memory_allocated()
+        x = torch.empty(1 << 20, device="enpu")
+        self.assertGreaterEqual(torch.enpu.memory_allocated() - before, 4 << 20)
+        del x
+        torch.enpu.synchronize()
+        self.assertEqual(torch.enpu.memory_allocated(), before)
+
+    def test_too_much_memory_is_an_error(self):
+        with self.assertRaisesRegex(torch.OutOfMemoryError, "enpu: memory"):
+            torch.empty(1 << 42, dtype=torch.uint8, device="enpu")
+        self.same(torch.ones(2, device="enpu") + 1, torch.full((2,), 2.0))
+
+    def test_generator(self):
+        torch.manual_seed(11)
+        first = torch.randn(8, device="enpu").cpu()
+        state = torch.enpu.get_rng_state()
+        second = torch.rand(8, device="enpu").cpu()
+        torch.enpu.set_rng_state(state)
+        self.same(torch.rand(8, device="enpu"), second)
+        torch.manual_seed(11)
+        self.same(torch.randn(8, device="enpu"), first)
+        own = torch.Generator(device="enpu").manual_seed(5)
+        self.same(torch.rand(3, device="enpu", generator=own), torch.rand(3, generator=torch.Generator().manual_seed(5)))
+
+    def test_pinned_memory(self):
+        host = torch.arange(1000.0).pin_memory()
+        self.assertTrue(host.is_pinned())
+        self.assertFalse(torch.arange(3.0).is_pinned())
+        there = host.to("enpu", non_blocking=True)
+        back = torch.empty(1000).pin_memory()
+        back.copy_(there * 2, non_blocking=True)
+        torch.enpu.synchronize()
+        self.assertTrue(torch.equal(back, torch.arange(1000.0) * 2))
+
+    def test_a_failure_in_flight_is_reported_and_can_be_left_behind(self):
+        x = torch.ones(4, device="enpu")
+        with self.assertRaisesRegex(RuntimeError, "gather"):
+            x[torch.tensor([9], device="enpu")].cpu()
+        with self.assertRaises(RuntimeError):
+            (x + 1).cpu()
+        torch.enpu.recover()
+        self.same(x + 1, torch.full((4,), 2.0))
+
+    def test_fallback_is_counted_or_forbidden(self):
+        x = torch.tensor([3.0, 1.0, 2.0], device="enpu")
+        with self.assertRaisesRegex(NotImplementedError, "aten::sort.*no kernel on the NPU"):
+            x.sort()
+        torch.enpu.set_fallback("allow")
+        torch.enpu.reset_fallbacks()
+        self.same(x.sort().values, torch.tensor([1.0, 2.0, 3.0]))
+        self.assertEqual(sum(torch.enpu.fallbacks().values()), 1)
+        with self.assertRaisesRegex(ValueError, "allow.*warn.*forbid"):
+            torch.enpu.set_fallback("never")
+
+    def test_dtypes_that_the_device_lacks_are_refused(self):
+        with self.assertRaisesRegex(NotImplementedError, "dtype Double"):
+            torch.ones(2, dtype=torch.float64, device="enpu") + 1
+
+    def test_transformer_layer_trains_as_on_the_cpu(self):
+        torch.manual_seed(2)
+        layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True, activation="gelu")
+        x, target = torch.randn(3, 10, 32), torch.randn(3, 10, 32)
+        losses = {}
+        for device in ("cpu", "enpu"):
+            torch.manual_seed(2)
+            model = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True, activation="gelu")
+            model.load_state_dict(layer.state_dict())
+            model.to(device)
+            optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+            losses[device] = []
+            for _ in range(5):
+                optimizer.zero_grad()
+                loss = nn.functional.mse_loss(model(x.to(device)), target.to(device))
+                loss.backward()
+                optimizer.step()
+                losses[device].append(loss.item())
+        torch.testing.assert_close(losses["enpu"], losses["cpu"], rtol=1e-4, atol=1e-5)
+        self.assertLess(losses["enpu"][-1], losses["enpu"][0])
+
+    def test_saving_and_loading(self):
+        import io  # pylint: disable=import-outside-toplevel
+        file = io.BytesIO()
+        torch.save({"x": torch.arange(5.0).to("enpu")}, file)
+        file.seek(0)
+        self.same(torch.load(file, map_location="enpu")["x"], torch.arange(5.0))
+
+    def test_the_device_itself_counts(self):
+        before = torch.enpu.counters()
+        torch.ones(8, 8, device="enpu").mm(torch.ones(8, 8, device="enpu")).cpu()
+        after = torch.enpu.counters()
+        self.assertEqual(after["from_device"], 1)
+        self.assertEqual(after["matmul_fwd"] - before["matmul_fwd"], 1)
+        self.assertEqual(after["jobs_failed"], before["jobs_failed"])
+
+    def test_a_child_process_is_told(self):
+        torch.ones(1, device="enpu").cpu()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                torch.ones(1, device="enpu").cpu()
+                os._exit(1)
+            except RuntimeError:
+                os._exit(0 if torch.enpu._is_in_bad_fork() else 2)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
