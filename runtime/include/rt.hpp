@@ -228,6 +228,11 @@ class Pinned {
     bool registered_ = false;
 };
 
+// The host is about to look at pinned memory: for the validation layer.
+inline void note_host_access(const void* pointer, size_t bytes, bool writes) {
+    rt_note_host_access(pointer, bytes, writes);
+}
+
 // Shared: a copy holds a reference.
 class Tensor {
   public:

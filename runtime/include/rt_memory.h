@@ -71,6 +71,13 @@ RT_API rt_status rt_tensor_wrap(rt_stream stream, const struct enpu_op_tensor* d
  * variable ENPU_RT_POISON=1. */
 RT_API rt_status rt_pool_set_poison(rt_device device, uint32_t on);
 
+/* ---- validation ------------------------------------------------------------------------------ */
+
+/* For programs under the validation layer (ENPU_HAL_LAYERS=validate): the host is about to read
+ * (writes 0) or write (1) pinned memory. Reported when work in flight still writes, or uses, those
+ * bytes. Without the layer it does nothing. Never blocks. */
+RT_API void rt_note_host_access(const void* pointer, size_t bytes, uint32_t writes);
+
 /* ---- the plan of a graph's memory ------------------------------------------------------------ */
 
 /* A value of a graph: written at step `first`, read the last time at step `last`, both included. */

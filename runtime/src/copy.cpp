@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "layers/layers.h"
 #include "stream.h"
 
 using namespace enpu::rt;
@@ -53,6 +54,7 @@ rt_status pageable_h2d(rt_stream_impl& stream, enpu_hal_place dst, const std::by
         const uint64_t chunk = std::min(bytes - done, Staging::kChunk);
         Staging::Region region;
         RT_TRY(transfer.region(chunk, region));
+        enpu::hal::note_host_access(region.host, chunk, true);
         std::memcpy(region.host, src + done, chunk);
         uint64_t value = 0;
         rt_status status = enqueue_copy(stream, {dst.buffer, dst.offset + done}, region.place,
@@ -75,6 +77,7 @@ rt_status pageable_d2h(rt_stream_impl& stream, std::byte* dst, enpu_hal_place sr
     const auto finish = [&](const Pending& pending) -> rt_status {
         if (pending.bytes == 0) return RT_OK;
         RT_TRY(stream.wait_for(pending.value, stream.deadline(), origin));
+        enpu::hal::note_host_access(pending.region.host, pending.bytes, false);
         std::memcpy(dst + pending.at, pending.region.host, pending.bytes);
         return RT_OK;
     };

@@ -279,3 +279,26 @@ TEST_CASE("guard: a stream goes at once when a kernel that has a minute left han
     }
     CHECK(rt_now_ns() - start < 15'000'000'000);
 }
+
+TEST_CASE("guard: the CUDA backend takes over what it can, and says what it cannot") {
+    if (!in_simulator() || !std::getenv("ENPU_CUDA_LIBRARY"))
+        SKIP("unsupported: needs a simulator and the double of the CUDA driver");
+    const rt_policy degrade = policy(0, "cuda");
+    Rig rig(&degrade);
+    rig.inject("ecc-uncorrected:times=1");
+    MUST(rt_fill(rig.stream, rig.x, 0x40000000, 4, kCount * 4));  // 2.0f
+    std::vector<float> seen(kCount);
+    MUST(rt_memcpy_d2h(rig.stream, seen.data(), rig.x, kCount * 4));
+    CHECK(seen == std::vector<float>(kCount, 2.0f));
+    CHECK(std::string(rig.report().fallback) == "cuda");
+    CHECK(rig.report().fallback_ops == 1);
+    CHECK(contains(rig.notices, "ran on cuda instead"));
+    // The double has no kernels: the failure tells both reasons, and that nothing was computed.
+    rig.inject("ecc-uncorrected:times=1");
+    const Failure failed = failure(rig.launch());
+    CHECK(failed.code == RT_WORK_FAILED);
+    CHECK(contains(failed.message, "and elsewhere"));
+    CHECK(contains(rig.notices, "elsewhere: binary: the cuda backend has no kernels"));
+    CHECK(rig.report().refused == 1);
+    CHECK(rig.report().fallback_ops == 1);
+}

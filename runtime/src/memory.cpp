@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "layers/layers.h"
 #include "poison.h"
 #include "stream.h"
 
@@ -88,6 +89,10 @@ rt_status rt_host_unregister(rt_device device, void* pointer) {
     RT_NOT_NULL(pointer);
     return guarded(__func__,
                    [&] { return drop_host_range(*device, pointer, true, "rt_host_unregister"); });
+}
+
+void rt_note_host_access(const void* pointer, size_t bytes, uint32_t writes) {
+    enpu::hal::note_host_access(pointer, bytes, writes != 0);
 }
 
 rt_status rt_pool_get_stats(rt_device device, rt_pool_stats* stats) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "layers/layers.h"
 #include "stream.h"
 
 namespace enpu::rt {
@@ -57,6 +58,8 @@ rt_status PeerLink::open(rt_device_impl& from, rt_device_impl& to, const char* o
 
 void PeerLink::carry(uint32_t index, uint64_t bytes) const {
     if (path_ != RT_PEER_STAGED) return;
+    hal::note_host_access(static_cast<std::byte*>(hosts_[0]) + index * kChunk, bytes, false);
+    hal::note_host_access(static_cast<std::byte*>(hosts_[1]) + index * kChunk, bytes, true);
     std::memcpy(static_cast<std::byte*>(hosts_[1]) + index * kChunk,
                 static_cast<const std::byte*>(hosts_[0]) + index * kChunk, bytes);
 }

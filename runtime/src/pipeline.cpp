@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 
+#include "layers/layers.h"
 #include "stream.h"
 
 using namespace enpu::rt;
@@ -159,6 +160,7 @@ rt_status rt_pipeline_impl::input(uint64_t deadline_ns, void** host) {
                            "all %zu slots are in flight or being read: nobody popped",
                            slots.size());
     *host = at(pushed_).memory.host_input;
+    enpu::hal::note_host_access(*host, desc.input_bytes, true);
     return RT_OK;
 }
 
@@ -196,7 +198,10 @@ rt_status rt_pipeline_impl::pop(uint64_t deadline_ns, const void** host) {
     rt_status status = rt_event_wait(slot->stored, deadline_ns);
     if (rt_status_code(status) == RT_DEADLINE_EXCEEDED) return status;
     std::lock_guard lock(mutex_);
-    if (!status) *host = host_output(popped_);
+    if (!status) {
+        *host = host_output(popped_);
+        enpu::hal::note_host_access(*host, desc.output_bytes, false);
+    }
     ++popped_;
     reading_ = desc.output_in_place ? 1 : 0;
     changed_.notify_all();
