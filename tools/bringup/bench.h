@@ -10,7 +10,6 @@
 #include "lib/bare_device.h"
 #include "machine.h"
 #include "stage.h"
-#include "stream.h"
 
 namespace enpu::bringup {
 

@@ -9,12 +9,13 @@
 #include <span>
 #include <string>
 
+#include "enpu_commands.h"
 #include "enpu_hw.h"
-#include "stream.h"
 
 namespace enpu::bringup {
 
 class Bench;
+using Stream = hw::Commands;
 
 struct Memory {
     uint64_t va = 0;

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "enpu_commands.h"
 #include "enpu_hw.h"
 #include "enpu_model.h"
 
@@ -65,24 +66,7 @@ struct Options {
     uint64_t ram_bytes = 64 << 20;
 };
 
-// Packets one after the other.
-class Commands {
-  public:
-    Commands& nop(uint64_t tag = 0);
-    Commands& copy(uint64_t dst, uint64_t src, uint64_t bytes);
-    Commands& copy_2d(uint64_t dst, uint64_t dst_pitch, uint64_t src, uint64_t src_pitch,
-                      uint64_t width, uint32_t height);
-    Commands& fill(uint64_t dst, uint64_t bytes, uint64_t pattern, uint32_t pattern_bytes);
-    Commands& barrier();
-    Commands& wait(uint64_t va, uint64_t value, uint32_t timeout_us = 10'000'000);
-    Commands& signal(uint64_t va, uint64_t value);
-    Commands& timestamp(uint64_t va);
-    Commands& raw(const void* packet, size_t bytes);
-    const std::vector<std::byte>& bytes() const { return bytes_; }
-
-  private:
-    std::vector<std::byte> bytes_;
-};
+using hw::Commands;
 
 class Rig {
   public:

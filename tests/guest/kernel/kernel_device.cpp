@@ -197,59 +197,6 @@ Buffer& Buffer::at(uint64_t va) {
     return *this;
 }
 
-Commands& Commands::raw(const void* packet, size_t bytes) {
-    const auto* p = static_cast<const uint8_t*>(packet);
-    bytes_.insert(bytes_.end(), p, p + bytes);
-    return *this;
-}
-
-Commands& Commands::nop(uint64_t tag) {
-    const enpu_packet packet{ENPU_OPCODE_NOP, 0, sizeof(packet), tag};
-    return raw(&packet, sizeof(packet));
-}
-
-Commands& Commands::copy(uint64_t dst, uint64_t src, uint64_t bytes) {
-    enpu_copy_packet packet{};
-    packet.header = {ENPU_OPCODE_COPY, 0, sizeof(packet), 0};
-    packet.dst = dst;
-    packet.src = src;
-    packet.width = bytes;
-    packet.height = 1;
-    return raw(&packet, sizeof(packet));
-}
-
-Commands& Commands::fill(uint64_t dst, uint64_t bytes, uint64_t pattern, uint32_t pattern_bytes) {
-    enpu_fill_packet packet{};
-    packet.header = {ENPU_OPCODE_FILL, 0, sizeof(packet), 0};
-    packet.dst = dst;
-    packet.bytes = bytes;
-    packet.pattern = pattern;
-    packet.pattern_bytes = pattern_bytes;
-    return raw(&packet, sizeof(packet));
-}
-
-Commands& Commands::wait(uint64_t addr, uint64_t value, uint32_t timeout_us) {
-    enpu_wait_packet packet{};
-    packet.header = {ENPU_OPCODE_WAIT, 0, sizeof(packet), 0};
-    packet.addr = addr;
-    packet.value = value;
-    packet.timeout_us = timeout_us;
-    return raw(&packet, sizeof(packet));
-}
-
-Commands& Commands::signal(uint64_t addr, uint64_t value) {
-    enpu_signal_packet packet{};
-    packet.header = {ENPU_OPCODE_SIGNAL, 0, sizeof(packet), 0};
-    packet.addr = addr;
-    packet.value = value;
-    return raw(&packet, sizeof(packet));
-}
-
-uint32_t Commands::write_to(uint8_t* where) const {
-    memcpy(where, bytes_.data(), bytes_.size());
-    return size();
-}
-
 Submit::Submit(uint32_t ctx, uint32_t engine, uint64_t cmd_va, uint32_t cmd_bytes) {
     args.ctx_id = ctx;
     args.engine = engine;

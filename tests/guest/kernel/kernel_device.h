@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "enpu_commands.h"
 #include "enpu_hw.h"
 
 namespace enpu::test {
@@ -91,23 +92,7 @@ class Buffer {
     uint8_t* data_ = nullptr;
 };
 
-// Packets, one after the other, as they lie in a command buffer.
-class Commands {
-  public:
-    Commands& nop(uint64_t tag = 0);
-    Commands& copy(uint64_t dst, uint64_t src, uint64_t bytes);
-    Commands& fill(uint64_t dst, uint64_t bytes, uint64_t pattern, uint32_t pattern_bytes = 1);
-    Commands& wait(uint64_t addr, uint64_t value, uint32_t timeout_us);
-    Commands& signal(uint64_t addr, uint64_t value);
-    Commands& raw(const void* packet, size_t bytes);
-
-    uint32_t size() const { return static_cast<uint32_t>(bytes_.size()); }
-    // Copies them to a place that the device can read; their size.
-    uint32_t write_to(uint8_t* where) const;
-
-  private:
-    std::vector<uint8_t> bytes_;
-};
+using hw::Commands;
 
 // A SUBMIT with its arrays.
 struct Submit {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Packets one after the other, written by hand: the harness trusts no builder.
+// Packets one after the other as the data sheet has them, with no check at all: for the tests and the bring-up harness, which must be able
+// to write what libenpu's builder refuses.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +10,17 @@
 
 #include "enpu_hw.h"
 
-namespace enpu::bringup {
+namespace enpu::hw {
 
-class Stream {
+class Commands {
   public:
-    Stream& nop(uint64_t tag = 0) { return add(enpu_packet{ENPU_OPCODE_NOP, 0, 16, tag}); }
-    Stream& barrier() { return add(enpu_packet{ENPU_OPCODE_BARRIER, 0, 16, 0}); }
-    Stream& copy(uint64_t dst, uint64_t src, uint64_t bytes) {
+    Commands& nop(uint64_t tag = 0) { return add(enpu_packet{ENPU_OPCODE_NOP, 0, 16, tag}); }
+    Commands& barrier() { return add(enpu_packet{ENPU_OPCODE_BARRIER, 0, 16, 0}); }
+    Commands& copy(uint64_t dst, uint64_t src, uint64_t bytes) {
         return copy_2d(dst, 0, src, 0, bytes, 1);
     }
-    Stream& copy_2d(uint64_t dst, uint64_t dst_pitch, uint64_t src, uint64_t src_pitch,
-                    uint64_t width, uint32_t height) {
+    Commands& copy_2d(uint64_t dst, uint64_t dst_pitch, uint64_t src, uint64_t src_pitch,
+                      uint64_t width, uint32_t height) {
         enpu_copy_packet packet{};
         packet.header = {ENPU_OPCODE_COPY, 0, sizeof(packet), 0};
         packet.dst = dst;
@@ -30,7 +31,7 @@ class Stream {
         packet.src_pitch = src_pitch;
         return add(packet);
     }
-    Stream& fill(uint64_t dst, uint64_t bytes, uint64_t pattern, uint32_t pattern_bytes) {
+    Commands& fill(uint64_t dst, uint64_t bytes, uint64_t pattern, uint32_t pattern_bytes = 1) {
         enpu_fill_packet packet{};
         packet.header = {ENPU_OPCODE_FILL, 0, sizeof(packet), 0};
         packet.dst = dst;
@@ -39,7 +40,7 @@ class Stream {
         packet.pattern_bytes = pattern_bytes;
         return add(packet);
     }
-    Stream& wait(uint64_t va, uint64_t value, uint32_t timeout_us) {
+    Commands& wait(uint64_t va, uint64_t value, uint32_t timeout_us = 10'000'000) {
         enpu_wait_packet packet{};
         packet.header = {ENPU_OPCODE_WAIT, 0, sizeof(packet), 0};
         packet.addr = va;
@@ -47,15 +48,15 @@ class Stream {
         packet.timeout_us = timeout_us;
         return add(packet);
     }
-    Stream& signal(uint64_t va, uint64_t value) {
+    Commands& signal(uint64_t va, uint64_t value) {
         return add(enpu_signal_packet{{ENPU_OPCODE_SIGNAL, 0, 32, 0}, va, value});
     }
-    Stream& timestamp(uint64_t va) {
+    Commands& timestamp(uint64_t va) {
         return add(enpu_timestamp_packet{{ENPU_OPCODE_TIMESTAMP, 0, 32, 0}, va, 0});
     }
     // An operator: parameters (at most 112 bytes) and its operands in order.
-    Stream& operation(uint16_t opcode, const void* params, size_t params_bytes,
-                      const std::vector<enpu_tensor>& operands) {
+    Commands& operation(uint16_t opcode, const void* params, size_t params_bytes,
+                        const std::vector<enpu_tensor>& operands) {
         const auto size = static_cast<uint32_t>(ENPU_OPERATOR_PACKET_BYTES(operands.size()));
         std::vector<std::byte> packet(size);
         const enpu_packet header{opcode, 0, size, 0};
@@ -66,19 +67,25 @@ class Stream {
                         operands.size() * sizeof(enpu_tensor));
         return raw(packet.data(), packet.size());
     }
-    Stream& raw(const void* packet, size_t bytes) {
+    Commands& raw(const void* packet, size_t bytes) {
         const auto* from = static_cast<const std::byte*>(packet);
         bytes_.insert(bytes_.end(), from, from + bytes);
         return *this;
     }
     const std::vector<std::byte>& bytes() const { return bytes_; }
+    uint32_t size() const { return static_cast<uint32_t>(bytes_.size()); }
+    // Copies them to a place that the device can read; their size.
+    uint32_t write_to(void* where) const {
+        std::memcpy(where, bytes_.data(), bytes_.size());
+        return size();
+    }
 
   private:
     template <typename Packet>
-    Stream& add(const Packet& packet) {
+    Commands& add(const Packet& packet) {
         return raw(&packet, sizeof(packet));
     }
     std::vector<std::byte> bytes_;
 };
 
-}  // namespace enpu::bringup
+}  // namespace enpu::hw
