@@ -146,39 +146,45 @@ std::string json(const char* name, const Times& t) {
     return text;
 }
 
-// The smallest side of the picture at which the naive way spends 20 to 30 % of its time in kernels;
-// the nearest one when none does.
-uint32_t choose_side(const rt::Device& device, int requests) {
-    uint32_t best = 16;
-    double distance = 1e9;
-    for (uint32_t side : {16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256, 320, 384, 448, 512}) {
+// The naive way at the side of the picture at which it spends a quarter of its time in kernels: their
+// time grows with the area, the rest hardly does. Others use the machine too, so what is measured
+// decides, and is measured again until it is near.
+Times measure_naive(const Options& options, const rt::Device& device, uint32_t& side,
+                    std::vector<float>& answers) {
+    constexpr int kRounds = 8;
+    constexpr double kWanted = 0.25, kNear = 0.04;
+    side = options.side ? options.side : 96;
+    for (int round = 1;; ++round) {
         const Model model(device, side);
-        std::vector<float> answers(model.output_bytes() / sizeof(float));
-        const Times times = measure(model, std::max(requests / 8, 10),
-                                    [&](int count) { serve_naive(model, count, answers); });
-        const double now = times.kernel_us / times.latency_us;
-        if (std::abs(now - 0.25) < distance) {
-            distance = std::abs(now - 0.25);
-            best = side;
-        }
-        if (now > 0.25) break;
+        answers.assign(model.output_bytes() / sizeof(float), 0);
+        const Times times =
+            measure(model, options.requests / 2, [&](int n) { serve_naive(model, n, answers); });
+        const double share = times.kernel_us / times.latency_us;
+        if (options.side || std::abs(share - kWanted) < kNear || round == kRounds) return times;
+        const double others = times.latency_us - times.kernel_us;
+        const double scale =
+            std::sqrt(others * kWanted / (1 - kWanted) / std::max(times.kernel_us, 0.1));
+        const double next = std::round(side * std::clamp(scale, 0.5, 2.0) / 8) * 8;
+        side = static_cast<uint32_t>(std::clamp(next, 16.0, 512.0));
     }
-    return best;
 }
 
 int serve(const Options& options) {
     const rt::Device device(options.device.c_str());
-    const uint32_t side = options.side ? options.side : choose_side(device, options.requests);
+    uint32_t side = 0;
+    std::vector<float> naive_answers;
+    const Times naive = measure_naive(options, device, side, naive_answers);
     const Model model(device, side);
     std::printf("%s: a picture of %ux%u, %zu pieces of input, %u kernels\n", device.info().name,
                 side, side, model.pieces(0).size(), Model::kKernels);
 
-    std::vector<float> naive_answers(model.output_bytes() / sizeof(float)), answers = naive_answers;
+    std::vector<float> answers(naive_answers.size());
     rt_pipeline pipeline = model.make_pipeline(kSlots);
-    const Times naive =
-        measure(model, options.requests, [&](int n) { serve_naive(model, n, naive_answers); });
     const Times proper =
         measure(model, options.requests, [&](int n) { serve_proper(model, pipeline, n, answers); });
+    // Both ways the same requests, of which the last one's answer is kept.
+    serve_proper(model, pipeline, Model::kRequests + 1, answers);
+    serve_naive(model, Model::kRequests + 1, naive_answers);
     rt_pipeline_destroy(pipeline);
     const bool same = answers == naive_answers;
     const int jobs = options.requests * 2;
