@@ -222,7 +222,7 @@ int enpu_engines_init(struct enpu_device *edev)
 			 copy ? i - edev->num_compute : i);
 		spin_lock_init(&engine->lock);
 		INIT_LIST_HEAD(&engine->queues);
-		ret = enpu_sched_init(&engine->sched, &enpu_sched_ops, ENPU_RING_ENTRIES,
+		ret = enpu_sched_init(&engine->sched, &enpu_sched_ops, ENPU_CREDITS,
 				      msecs_to_jiffies(ENPU_TICK_MS), edev->recovery_wq,
 				      engine->name, edev->drm.dev);
 		if (ret) {

@@ -24,11 +24,12 @@ struct enpu_queue;
 struct enpu_vm;
 
 /*
- * Jobs that the scheduler may hand to an engine at once; a ring has as many entries, so that it
- * can never be full.
+ * A queue holds so many jobs at once. The scheduler has credits for all queues to be full: it gives
+ * them to the oldest jobs, so with fewer one client could have all of them.
  */
 #define ENPU_RING_LOG2		7
 #define ENPU_RING_ENTRIES	BIT(ENPU_RING_LOG2)
+#define ENPU_CREDITS		(ENPU_RING_ENTRIES * ENPU_MAX_QUEUES)
 /* How often a busy engine is looked at. */
 #define ENPU_TICK_MS		250
 #define ENPU_DEFAULT_TIMEOUT_MS	10000

@@ -126,6 +126,13 @@ void enpu_job_complete(struct enpu_job *job, int error, const struct enpu_error_
 	dma_fence_signal(&job->hw->base);
 }
 
+/* Asked before each job that waits for nothing else. */
+static struct dma_fence *enpu_sched_prepare_job(struct drm_sched_job *base,
+						struct drm_sched_entity *entity)
+{
+	return enpu_queue_wait_room(container_of(base, struct enpu_job, base)->queue);
+}
+
 static struct dma_fence *enpu_sched_run_job(struct drm_sched_job *base)
 {
 	struct enpu_job *job = container_of(base, struct enpu_job, base);
@@ -196,6 +203,7 @@ static void enpu_sched_cancel_job(struct drm_sched_job *base)
 #endif
 
 const struct drm_sched_backend_ops enpu_sched_ops = {
+	.prepare_job = enpu_sched_prepare_job,
 	.run_job = enpu_sched_run_job,
 	.timedout_job = enpu_sched_timedout_job,
 	.free_job = enpu_sched_free_job,

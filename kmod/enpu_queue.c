@@ -236,7 +236,7 @@ void enpu_queue_destroy(struct enpu_queue *queue)
 }
 
 /*
- * Writes the entry and kicks the device. Under the engine's lock; the scheduler's credits keep the
+ * Writes the entry and kicks the device. Under the engine's lock; enpu_queue_wait_room() keeps the
  * ring from being full.
  */
 void enpu_queue_push(struct enpu_queue *queue, struct enpu_job *job)
@@ -258,6 +258,24 @@ void enpu_queue_push(struct enpu_queue *queue, struct enpu_job *job)
 	/* A queue that is stopped looks at the ring when it is started again. */
 	if (!queue->engine->parked && !READ_ONCE(queue->header->no_doorbell))
 		writel(1, queue->edev->doorbells + queue->id * ENPU_DOORBELL_STRIDE);
+}
+
+/*
+ * What the next job of a queue must wait for, or NULL: its ring may be full. Nobody else waits for
+ * that, so jobs that never begin keep only their own queue.
+ */
+struct dma_fence *enpu_queue_wait_room(struct enpu_queue *queue)
+{
+	struct dma_fence *fence = NULL;
+	struct enpu_job *oldest;
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->engine->lock, flags);
+	oldest = list_first_entry_or_null(&queue->jobs, struct enpu_job, queue_link);
+	if (oldest && queue->tail - queue->done >= ENPU_RING_ENTRIES)
+		fence = dma_fence_get(&oldest->hw->base);
+	spin_unlock_irqrestore(&queue->engine->lock, flags);
+	return fence;
 }
 
 /* Adds the time of a job to its process and to the device. */

@@ -73,6 +73,7 @@ struct enpu_queue {
 struct enpu_queue *enpu_queue_create(struct enpu_ctx *ctx, struct enpu_engine *engine);
 void enpu_queue_destroy(struct enpu_queue *queue);
 void enpu_queue_program(struct enpu_queue *queue);
+struct dma_fence *enpu_queue_wait_room(struct enpu_queue *queue);
 void enpu_queue_ask_stop(struct enpu_queue *queue);
 int enpu_queue_wait_stopped(struct enpu_queue *queue, u64 deadline_ns);
 void enpu_queue_push(struct enpu_queue *queue, struct enpu_job *job);

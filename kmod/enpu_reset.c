@@ -106,7 +106,7 @@ static int enpu_device_reset_try(struct enpu_device *edev)
 		if (!ret || ret == -ENODEV)
 			return ret;
 		atomic_inc(&edev->stats.failed_resets);
-		drm_warn(&edev->drm, "the device does not leave reset\n");
+		dev_warn_ratelimited(edev->drm.dev, "the device does not leave reset\n");
 	}
 	return ret;
 }
@@ -169,7 +169,7 @@ void enpu_device_reset_locked(struct enpu_device *edev, enum enpu_dump_reason re
 		return;
 	}
 	enpu_coredump_take(edev, reason, NULL, NULL, NULL);
-	drm_notice(&edev->drm, "device reset\n");
+	dev_notice_ratelimited(edev->drm.dev, "device reset\n");
 	enpu_notify(edev, ENPU_STEP_DEVICE_RESET, ENPU_NO_ENGINE);
 	atomic_inc(&edev->stats.device_resets);
 	enpu_device_stop_locked(edev);
@@ -192,7 +192,7 @@ void enpu_engine_reset_locked(struct enpu_engine *engine, struct enpu_queue *cul
 	if (!edev->running)
 		return;
 	enpu_coredump_take(edev, reason, engine, culprit, NULL);
-	drm_notice(&edev->drm, "reset of engine %s\n", engine->name);
+	dev_notice_ratelimited(edev->drm.dev, "reset of engine %s\n", engine->name);
 	enpu_notify(edev, ENPU_STEP_ENGINE_RESET, engine->index);
 	atomic_inc(&edev->stats.engine_resets);
 	enpu_write32(edev, ENPU_REG_ENGINE_CTRL(engine->index), ENPU_ENGINE_CTRL_RESET);
@@ -201,7 +201,8 @@ void enpu_engine_reset_locked(struct enpu_engine *engine, struct enpu_queue *cul
 				 ENPU_ENGINE_RESET_TIMEOUT_US);
 	if (ret) {
 		atomic_inc(&edev->stats.failed_resets);
-		drm_warn(&edev->drm, "engine %s does not leave reset\n", engine->name);
+		dev_warn_ratelimited(edev->drm.dev, "engine %s does not leave reset\n",
+				     engine->name);
 		enpu_device_reset_locked(edev, reason);
 		return;
 	}

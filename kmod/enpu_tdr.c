@@ -86,10 +86,10 @@ static void enpu_tdr_hang(struct enpu_engine *engine, struct enpu_queue *queue, 
 {
 	struct enpu_device *edev = engine->edev;
 
-	drm_notice(&edev->drm, "%s hangs: no progress of queue %u (context %u), fence %llu for %llu ms at packet +%#x\n",
-		   engine->name, queue->id, queue->ctx->id, engine->watch.fence,
-		   still_ns / NSEC_PER_MSEC,
-		   enpu_read32(edev, ENPU_REG_ENGINE_PACKET(engine->index)));
+	dev_notice_ratelimited(edev->drm.dev, "%s hangs: no progress of queue %u (context %u), fence %llu for %llu ms at packet +%#x\n",
+			       engine->name, queue->id, queue->ctx->id, engine->watch.fence,
+			       still_ns / NSEC_PER_MSEC,
+			       enpu_read32(edev, ENPU_REG_ENGINE_PACKET(engine->index)));
 	atomic_inc(&edev->stats.hangs);
 	queue->blame = -ETIMEDOUT;
 	queue->blame_fence = engine->watch.fence;

@@ -78,17 +78,14 @@ Fired fired(const std::string& kind) {
     return found;
 }
 
-uint64_t fired_of_all_kinds(unsigned* kinds) {
+std::map<std::string, uint64_t> fired_by_kind() {
     std::istringstream text(debugfs("inject_fault"));
+    std::map<std::string, uint64_t> counts;
     std::string word;
-    uint64_t count = 0, at = 0, sum = 0;
+    uint64_t count = 0, at = 0;
     text >> word >> at;
-    if (kinds) *kinds = 0;
-    while (text >> word >> count >> at) {
-        sum += count;
-        if (kinds && count) ++*kinds;
-    }
-    return sum;
+    while (text >> word >> count >> at) counts[word] = count;
+    return counts;
 }
 
 bool bus_reset() {

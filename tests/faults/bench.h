@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct Fired {
     int64_t at_ns = 0;  // CLOCK_MONOTONIC of the last
 };
 Fired fired(const std::string& kind);
-uint64_t fired_of_all_kinds(unsigned* kinds = nullptr);
+std::map<std::string, uint64_t> fired_by_kind();
 
 // A reset of the function by the bus, which brings a lost device back.
 bool bus_reset();

@@ -288,5 +288,21 @@ TEST_CASE("errors of programs leave no line in the log") {
     }
 }
 
+TEST_CASE("what programs bring about again and again is told now and then only") {
+    constexpr int kResets = 80;
+    Fixture f;
+    KernelLog log;
+    const int64_t started = deadline({});
+    for (int i = 0; i < kResets; i++) REQUIRE(debugfs_write("force_reset", "0") == 0);
+    const int64_t seconds = (deadline({}) - started) / 1'000'000'000;
+    long told = 0;
+    for (const auto& line : log.lines()) told += line.find("reset of engine") != line.npos;
+    // Ten in five seconds.
+    CHECK(told >= 1);
+    CHECK(told <= 10 * (1 + seconds / 5 + 1));
+    CHECK(told < kResets);
+    f.run(0, Commands().nop());
+}
+
 }  // namespace
 }  // namespace enpu::test
