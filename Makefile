@@ -28,7 +28,7 @@ kmod: setup ## the kernel module, against the guest's kernel
 device: cpp ## QEMU with the device
 	@scripts/qemu build
 
-.PHONY: run test test-lint test-host test-device test-cuda test-guest test-asan test-tsan test-faults test-soak test-kernel-debug test-kernel-next test-frameworks bench
+.PHONY: run test test-lint test-host test-device test-cuda test-guest test-asan test-tsan test-device-asan test-faults test-soak test-kernel-debug test-kernel-next test-frameworks bench
 run: all ## read a picture's text on the NPU in the guest: make run [IMAGE=FILE]
 	@scripts/run $(IMAGE)
 
@@ -57,6 +57,16 @@ test-asan: setup ## host tests under AddressSanitizer and UBSan (build/asan/)
 test-tsan: setup ## host tests under ThreadSanitizer (build/tsan/)
 	@ENPU_BUILD=$(BUILD)/tsan scripts/cpp -DENPU_SANITIZE=thread
 	@ENPU_BUILD=$(BUILD)/tsan scripts/test host $(TEST_ARGS)
+
+test-device-asan: setup ## qtests and a guest on a QEMU with AddressSanitizer and UBSan (built once by clang, 15 minutes)
+	@scripts/setup fuzz
+	@scripts/fuzz qemu
+	@scripts/test device-asan $(TEST_ARGS)
+
+.PHONY: fuzz
+fuzz: all ## all fuzzers, TIME seconds each (1800), then coverage by the corpus; results in build/results/fuzz.json
+	@scripts/setup fuzz
+	@scripts/fuzz all $(if $(TIME),--time $(TIME))
 
 test-faults: all ## each fault under each workload, in the guest; results in build/results/faults.json
 	@scripts/test faults $(TEST_ARGS)

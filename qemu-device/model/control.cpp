@@ -9,6 +9,7 @@ namespace enpu::model {
 namespace {
 
 constexpr uint64_t kTileBytes = 4 << 20;
+constexpr uint64_t kTileRows = 16384;
 
 }  // namespace
 
@@ -18,9 +19,11 @@ Engine::Result Engine::run_copy(const enpu_copy_packet& packet, Failure& failure
                       (packet.dst_pitch == packet.width && packet.src_pitch == packet.width);
     const uint64_t total = packet.width * packet.height;
     const uint64_t width = flat ? total : packet.width;
+    // Short rows take as long as ones of 256 bytes.
+    const uint64_t tile = width < kTileBytes / kTileRows ? width * kTileRows : kTileBytes;
     uint64_t done = job.copied;
     while (done < total) {
-        const uint64_t tile_end = done + std::min(total - done, kTileBytes);
+        const uint64_t tile_end = done + std::min(total - done, tile);
         while (done < tile_end) {
             const uint64_t row = done / width, column = done % width;
             const uint64_t length = std::min(width - column, tile_end - done);

@@ -16,6 +16,8 @@ constexpr uint64_t kMinSleepNs = 50'000;
 constexpr uint64_t kMaxSleepNs = 1'000'000'000;
 constexpr uint32_t kMaxPriority = 3;
 constexpr uint32_t kMinRingLog2 = 2;
+// Sync mode: a ring whose jobs fill it again goes on with the next access, and not for ever in this.
+constexpr uint32_t kInlineSteps = 4096;
 
 }  // namespace
 
@@ -95,10 +97,14 @@ bool Device::deliver(Lock& lock) {
 
 void Device::run_inline(Lock& lock) {
     irq.expire(host.now());
-    for (bool stepped = true; stepped;) {
+    uint32_t left = kInlineSteps;
+    for (bool stepped = true; stepped && left > 0;) {
         stepped = false;
         for (auto& engine : engines)
-            while (engine->step_inline(lock)) stepped = true;
+            while (left > 0 && engine->step_inline(lock)) {
+                stepped = true;
+                --left;
+            }
         try_finish_reset();
     }
 }

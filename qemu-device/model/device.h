@@ -121,8 +121,12 @@ class Device {
         Lock lock(mutex);
         function(lock);
         if (config.sync) run_inline(lock);
-        while (deliver(lock)) {
-        }
+        // A caller stays no longer than one burst of interrupts.
+        if (!deliver(lock) || stopped || !irq.has_messages()) return;
+        if (config.sync)
+            while (deliver(lock)) continue;
+        else
+            timer_.notify_one();
     }
     bool gone();
     void set_removed(bool removed);

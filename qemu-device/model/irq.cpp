@@ -85,9 +85,17 @@ void Irq::expire(uint64_t now) {
 }
 
 bool Irq::take_messages(Messages& messages) {
-    messages = state_.messages;
-    state_.messages = {};
-    return std::any_of(messages.begin(), messages.end(), [](uint32_t n) { return n != 0; });
+    if (!has_messages()) return false;
+    for (uint32_t v = 0; v < ENPU_MAX_VECTORS; ++v) {
+        messages[v] = std::min(state_.messages[v], kBurst);
+        state_.messages[v] -= messages[v];
+    }
+    return true;
+}
+
+bool Irq::has_messages() const {
+    return std::any_of(state_.messages.begin(), state_.messages.end(),
+                       [](uint32_t n) { return n != 0; });
 }
 
 void Irq::reset() {

@@ -32,9 +32,12 @@ class Irq {
     uint64_t next_deadline() const;
     void expire(uint64_t now);
 
-    // Messages to send since the last call, by vector. False: none.
+    // Messages to send since the last call, by vector, at most kBurst of each: what is left comes
+    // with the next call. False: none.
+    static constexpr uint32_t kBurst = 1000;
     using Messages = std::array<uint32_t, ENPU_MAX_VECTORS>;
     bool take_messages(Messages& messages);
+    bool has_messages() const;
 
     // All but the power-on counter.
     void reset();

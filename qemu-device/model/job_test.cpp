@@ -183,6 +183,19 @@ TEST_CASE("Kinds of bad packets have their own status") {
     CHECK(status({ENPU_OPCODE_UNARY, 0, 320, 0}, 0) == ENPU_STATUS_ILLEGAL_PACKET);
 }
 
+TEST_CASE("Many short rows are no long tile") {
+    Rig rig(mode(true));
+    rig.set_up();
+    auto queue = rig.queue(0, rig.copy_engine());
+    const uint64_t source = rig.buffer(128 << 10), target = rig.local_buffer(256 << 10);
+    put_pattern(rig, source, 128 << 10);
+    rig.push(queue, Commands().copy_2d(target, 2, source, 1, 1, 100'000));
+    REQUIRE(rig.fence(queue) == 1);
+    CHECK(rig.counter(ENPU_COUNTER_TILES) >= 6);
+    for (uint64_t row = 0; row < 100'000; ++row)
+        REQUIRE(*rig.host(target + 2 * row) == *rig.host(source + row));
+}
+
 TEST_CASE("What the guest changes under a running job does not reach the checked copy") {
     Rig rig(mode(true));
     rig.set_up();

@@ -19,21 +19,30 @@ namespace {
 // What one packet may gather: a page table can show a guest page many times over.
 constexpr uint64_t kMaxGatherBytes = 1ull << 30;
 constexpr uint64_t kTileBytes = 4 << 20;
-constexpr uint64_t kMinWriteCost = 256;  // a small write takes as long as one of so many bytes
+constexpr uint64_t kMinWriteCost = 256;       // a small write takes as long as one of so many bytes
+constexpr uint64_t kResolveBytes = 16 << 20;  // of which a tile looks up the pages
 constexpr size_t kAlignment = 64;
 
-struct Free {
-    void operator()(std::byte* pointer) const { std::free(pointer); }
-};
-using Buffer = std::unique_ptr<std::byte, Free>;
+// Zeroed, so that nothing of the host shows in a part that the operator leaves alone; a large one
+// page by page as it is used, not all of it before the next look around.
+class Buffer {
+  public:
+    Buffer() = default;
+    explicit Buffer(uint64_t bytes) : memory_(std::calloc(bytes + kAlignment, 1)) {}
 
-// Zeroed, so that nothing of the host shows in a part that the operator leaves alone.
-Buffer allocate(uint64_t bytes) {
-    const uint64_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    Buffer buffer(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
-    if (buffer) std::memset(buffer.get(), 0, rounded);
-    return buffer;
-}
+    explicit operator bool() const { return memory_ != nullptr; }
+    std::byte* data() const {
+        const auto address = reinterpret_cast<uintptr_t>(memory_.get());
+        return static_cast<std::byte*>(memory_.get()) +
+               (kAlignment - address % kAlignment) % kAlignment;
+    }
+
+  private:
+    struct Free {
+        void operator()(void* pointer) const { std::free(pointer); }
+    };
+    std::unique_ptr<void, Free> memory_;
+};
 
 // The elements of a PLAIN tensor as runs of adjacent bytes.
 class Runs {
@@ -101,8 +110,8 @@ class Engine::Operands {
     Result gather(Failure& failure);
     Result put_back(Failure& failure);
     std::span<const ops::Operand> list() const { return {operands_.data(), count_}; }
-    // After an invalidation of the TLB: do the pointers still show what the tables say?
-    bool still_mapped(Fault& fault);
+    // Not kDone: the TLB was invalidated, and the pointers do not show what the tables say now.
+    Result still_mapped(Failure& failure);
     // Does an output share bytes with an input? Then the packet cannot run again from its start.
     bool in_place() const;
     void count_bytes();
@@ -116,6 +125,7 @@ class Engine::Operands {
     };
 
     Result gather_one(unsigned i, Failure& failure);
+    Result locate(unsigned i, std::byte*& first, Failure& failure);
     Result read_part(unsigned i, Failure& failure);
     uint64_t va(unsigned i) const { return packet_.operands[i].addr + parts_[i].span.offset; }
     enpu_access access(unsigned i) const {
@@ -142,6 +152,26 @@ Engine::Result Engine::Operands::gather(Failure& failure) {
         if (packet_.operands[i].dtype == ENPU_DTYPE_NONE) continue;
         if (const Result result = gather_one(i, failure); result != Result::kDone) return result;
     }
+    // Reading one operand may have taken tiles, and the pages of another may have gone meanwhile.
+    return still_mapped(failure);
+}
+
+// A pointer to the first byte of an operand that is contiguous local memory, null for any other.
+Engine::Result Engine::Operands::locate(unsigned i, std::byte*& first, Failure& failure) {
+    const uint64_t bytes = parts_[i].span.bytes;
+    for (uint64_t done = 0; done < bytes;) {
+        const uint64_t length = std::min(bytes - done, kResolveBytes);
+        std::byte* pointer = nullptr;
+        Fault fault;
+        if (!engine_.memory_.resolve(engine_.as_id_, va(i) + done, length, access(i), pointer,
+                                     fault))
+            return failed(fault, failure);
+        if (done == 0) first = pointer;
+        if (!pointer || pointer != first + done) first = nullptr;
+        done += length;
+        if (done == bytes) break;
+        if (const Result result = engine_.next_tile(); result != Result::kDone) return result;
+    }
     return Result::kDone;
 }
 
@@ -154,21 +184,19 @@ Engine::Result Engine::Operands::gather_one(unsigned i, Failure& failure) {
         failure.cause = static_cast<uint8_t>(i);
         return Result::kFailed;
     }
-    Fault fault;
-    if (!engine_.memory_.resolve(engine_.as_id_, va(i), part.span.bytes, access(i), part.local,
-                                 fault))
-        return failed(fault, failure);
+    if (const Result result = locate(i, part.local, failure); result != Result::kDone)
+        return result;
     std::byte* first = part.local;
     if (!first) {
         gathered_ += part.span.bytes;
-        if (gathered_ <= kMaxGatherBytes) part.buffer = allocate(part.span.bytes);
+        if (gathered_ <= kMaxGatherBytes) part.buffer = Buffer(part.span.bytes);
         if (!part.buffer) {
             failure.status = ENPU_STATUS_OUT_OF_MEMORY;
             failure.va = va(i);
             failure.detail = gathered_;
             return Result::kFailed;
         }
-        first = part.buffer.get();
+        first = part.buffer.data();
         if (!part.output)
             if (const Result result = read_part(i, failure); result != Result::kDone) return result;
     }
@@ -181,7 +209,7 @@ Engine::Result Engine::Operands::read_part(unsigned i, Failure& failure) {
     for (uint64_t done = 0; done < part.span.bytes;) {
         const uint64_t length = std::min(part.span.bytes - done, kTileBytes);
         Fault fault;
-        if (!engine_.memory_.read({true, engine_.as_id_}, va(i) + done, part.buffer.get() + done,
+        if (!engine_.memory_.read({true, engine_.as_id_}, va(i) + done, part.buffer.data() + done,
                                   length, ENPU_ACCESS_READ, fault))
             return failed(fault, failure);
         done += length;
@@ -227,22 +255,21 @@ Engine::Result Engine::Operands::put_back(Failure& failure) {
     return result;
 }
 
-bool Engine::Operands::still_mapped(Fault& fault) {
-    const uint32_t now = epoch();
-    if (now == epoch_) return true;
-    epoch_ = now;
-    for (unsigned i = 0; i < count_; ++i) {
-        const Part& part = parts_[i];
-        if (!part.local) continue;
-        std::byte* pointer = nullptr;
-        if (!engine_.memory_.resolve(engine_.as_id_, va(i), part.span.bytes, access(i), pointer,
-                                     fault))
-            return false;
-        if (pointer == part.local) continue;
-        fault = {ENPU_STATUS_MMU_FAULT, access(i), ENPU_MMU_CAUSE_NOT_MAPPED, va(i)};
-        return false;
+Engine::Result Engine::Operands::still_mapped(Failure& failure) {
+    // Again when there was another one meanwhile: a tile that has ended has seen it.
+    for (uint32_t now = epoch(); now != epoch_; now = epoch()) {
+        epoch_ = now;
+        for (unsigned i = 0; i < count_; ++i) {
+            if (!parts_[i].local) continue;
+            std::byte* pointer = nullptr;
+            if (const Result result = locate(i, pointer, failure); result != Result::kDone)
+                return result;
+            if (pointer != parts_[i].local)
+                return failed({ENPU_STATUS_MMU_FAULT, access(i), ENPU_MMU_CAUSE_NOT_MAPPED, va(i)},
+                              failure);
+        }
     }
-    return true;
+    return Result::kDone;
 }
 
 bool Engine::Operands::in_place() const {
@@ -299,11 +326,8 @@ Engine::Result Engine::run_operator(const enpu_operator_packet& packet, Failure&
 
 bool Engine::proceed() {
     interrupted_ = next_tile();
-    if (interrupted_ != Result::kDone) return false;
-    Fault fault;
-    if (operands_->still_mapped(fault)) return true;
-    interrupted_ = failed(fault, *operator_failure_);
-    return false;
+    if (interrupted_ == Result::kDone) interrupted_ = operands_->still_mapped(*operator_failure_);
+    return interrupted_ == Result::kDone;
 }
 
 void Engine::detail(unsigned operand, int64_t value) {

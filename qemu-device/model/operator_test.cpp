@@ -205,6 +205,32 @@ TEST_CASE("A packet that would gather too much is refused") {
     CHECK(rig.error(0) == ENPU_STATUS_OUT_OF_MEMORY);
 }
 
+TEST_CASE("In sync mode a ring that its own jobs fill does not keep the caller") {
+    Rig rig(mode(true));
+    rig.set_up();
+    auto queue = rig.queue(0, 0, 0, 2);
+    const uint64_t ring = 0x50000000, one = rig.buffer(4096), value = 1;
+    rig.map(ring, queue.bus, 8192, ENPU_PTE_READ | ENPU_PTE_WRITE);
+    std::memcpy(rig.host(one), &value, sizeof(value));
+    // Each job puts a larger fence into the next entry, and one more into the tail.
+    const enpu_tensor tail = tensor(ring, ENPU_DTYPE_I64, {1}),
+                      more = tensor(one, ENPU_DTYPE_I64, {1});
+    enpu_binary_params params{};
+    params.function = ENPU_BINARY_ADD;
+    const Commands add = op(ENPU_OPCODE_BINARY, params, {tail, more, tail});
+    for (uint64_t slot = 0; slot < 4; ++slot) {
+        const uint64_t next = (slot + 1) % 4 * sizeof(enpu_ring_entry);
+        Commands commands;
+        commands.timestamp(ring + ENPU_QUEUE_RING_OFFSET + next + offsetof(enpu_ring_entry, fence));
+        commands.raw(add.bytes().data(), add.bytes().size());
+        rig.push(queue, commands, slot == 3);
+    }
+    CHECK(rig.counter(ENPU_COUNTER_JOBS) > 100);
+    rig.write32(ENPU_REG_QUEUE_CTRL(0), 0);
+    CHECK(rig.state(0) == ENPU_QUEUE_STATE_DISABLED);
+    CHECK(rig.error(0) == ENPU_STATUS_OK);
+}
+
 namespace {
 
 // An operator of many tiles on the engine, which is slow from now on.
@@ -269,6 +295,38 @@ TEST_CASE("An operator goes on after an invalidation, unless its operands have m
         REQUIRE(rig.fence(rig.job) == 1);
         rig.check_result();
     }
+}
+
+TEST_CASE("An operand that goes while another one is gathered is not used any more") {
+    constexpr uint32_t kCount = 9 << 20;  // bytes: three tiles of gathering
+    Options options = mode(false);
+    options.local_bytes = 64 << 20;
+    Rig rig(options);
+    rig.set_up();
+    auto queue = rig.queue(0, 0);
+    const bool moved = GENERATE(true, false);
+    const uint64_t y = rig.local_buffer(kCount), a = rig.buffer(kCount),
+                   x = rig.local_buffer(kCount);
+    const uint64_t second_tile = GuestRam::kBase + (rig.host(a) - rig.ram.data()) + (4 << 20);
+    enpu_binary_params params{};
+    params.function = ENPU_BINARY_MAX;
+    // Local, gathered, local: the first has been looked up when the second takes its tiles.
+    const std::vector<uint32_t> dims{kCount};
+    std::atomic<bool> seen{false};
+    rig.ram.on_read = [&](uint64_t bus) {
+        if (bus != second_tile || seen.exchange(true)) return;
+        if (moved) rig.set_pte(x, 1, 0);
+        // A tile ends after this: then the engine counts as one that has seen it.
+        rig.write32(ENPU_REG_TLB_INVALIDATE, Rig::kAs);
+    };
+    rig.push(queue, op(ENPU_OPCODE_BINARY, params,
+                       {tensor(x, ENPU_DTYPE_U8, dims), tensor(a, ENPU_DTYPE_U8, dims),
+                        tensor(y, ENPU_DTYPE_U8, dims)}));
+    REQUIRE(rig.wait_for(
+        [&] { return rig.fence(queue) == 1 || rig.state(0) == ENPU_QUEUE_STATE_FAULTED; }));
+    CHECK(seen);
+    CHECK(rig.error(0) == (moved ? ENPU_STATUS_MMU_FAULT : ENPU_STATUS_OK));
+    if (moved) CHECK(rig.error_record().va == x);
 }
 
 TEST_CASE("A machine saved inside an operator ends it right in another one") {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kMagic = 0x544154532d55504eull;  // "NPU-STAT"
 constexpr uint32_t kVersion = 3;
-constexpr uint64_t kTileBytes = 4 << 20;  // COPY and FILL rest at multiples of it
+constexpr uint64_t kRestBytes = 16384;  // COPY and FILL rest at multiples of it
 constexpr uint32_t kMaxMessages = 1 << 20;
 
 template <class Archive>
@@ -209,7 +209,7 @@ const char* Device::check_job(const Engine& engine) const {
         (queue.state != ENPU_QUEUE_STATE_ACTIVE && queue.state != ENPU_QUEUE_STATE_STOPPING))
         return "an engine has the job of a queue that is not its own";
     if (!is_entry(job.entry) || job.offset % ENPU_PACKET_ALIGN != 0 ||
-        job.offset > job.entry.cmd_bytes || job.copied % kTileBytes != 0)
+        job.offset > job.entry.cmd_bytes || job.copied % kRestBytes != 0)
         return "an engine has an impossible job";
     return nullptr;
 }

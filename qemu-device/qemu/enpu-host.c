@@ -15,11 +15,40 @@
 /* Never re-enters a device: MMIO answers MEMTX_ACCESS_ERROR. */
 static const MemTxAttrs enpu_dma_attrs = { .memory = true };
 
+/* Does a bus range lead to our own local memory? */
+static bool enpu_dma_meets_local(EnpuState *s, AddressSpace *as, uint64_t addr,
+                                 uint64_t len)
+{
+    RCU_READ_LOCK_GUARD();
+
+    while (len > 0) {
+        hwaddr xlat, l = len;
+        MemoryRegion *mr = address_space_translate(as, addr, &xlat, &l, false,
+                                                   enpu_dma_attrs);
+
+        if (mr == &s->local || l == 0) {
+            return mr == &s->local;
+        }
+        addr += l;
+        len -= l;
+    }
+    return false;
+}
+
 static int enpu_dma_read(void *opaque, uint64_t addr, void *buf, uint64_t len)
 {
     EnpuState *s = opaque;
     AddressSpace *as = pci_get_address_space(PCI_DEVICE(s));
+    uintptr_t local = (uintptr_t)memory_region_get_ram_ptr(&s->local);
 
+    /*
+     * The engine reads straight into local memory. Around the bus into itself
+     * it does not: the two might overlap.
+     */
+    if ((uintptr_t)buf - local < s->local_size &&
+        enpu_dma_meets_local(s, as, addr, len)) {
+        return -1;
+    }
     return address_space_read(as, addr, enpu_dma_attrs, buf, len) == MEMTX_OK
            ? 0 : -1;
 }

@@ -16,6 +16,20 @@
 #include "system/kvm.h"
 #include "enpu.h"
 
+/*
+ * The guest chooses where a message goes. To our own registers and doorbells
+ * none does: a device must not call itself. With the BQL.
+ */
+static void enpu_notify(EnpuState *s, unsigned vector)
+{
+    MemReentrancyGuard *guard = &DEVICE(s)->mem_reentrancy_guard;
+    bool engaged = guard->engaged_in_io;
+
+    guard->engaged_in_io = true;
+    msix_notify(PCI_DEVICE(s), vector);
+    guard->engaged_in_io = engaged;
+}
+
 /* Sync mode runs in a register write, with the BQL. */
 void enpu_irq_raise(void *opaque, uint32_t vector)
 {
@@ -25,7 +39,7 @@ void enpu_irq_raise(void *opaque, uint32_t vector)
         return;
     }
     if (s->sync) {
-        msix_notify(PCI_DEVICE(s), vector);
+        enpu_notify(s, vector);
     } else {
         event_notifier_set(&s->vectors[vector].notifier);
     }
@@ -36,7 +50,7 @@ static void enpu_vector_read(EventNotifier *e)
     EnpuVector *v = container_of(e, EnpuVector, notifier);
 
     if (event_notifier_test_and_clear(e)) {
-        msix_notify(PCI_DEVICE(v->s), v - v->s->vectors);
+        enpu_notify(v->s, v - v->s->vectors);
     }
 }
 

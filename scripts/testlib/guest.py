@@ -16,7 +16,7 @@ from .results import FAILED, PASSED, SKIPPED, Case
 from .rows import Rows
 
 # Variables that choose what a test in the guest does, passed on from here.
-PASSED_ON = ("ENPU_FAULTS", "ENPU_SEED")
+PASSED_ON = ("ENPU_FAULTS", "ENPU_SEED", "ENPU_FUZZ_SECONDS", "ENPU_FUZZ_SEED")
 
 
 def selected(options, lane):

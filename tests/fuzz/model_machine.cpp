@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "enpu_hw_tables.h"
+#include "recipe.h"
 
 namespace enpu::fuzz {
 namespace {
@@ -104,6 +105,8 @@ void Machine::map_operands() {
         for (uint64_t page = 0; page < 16; ++page)
             map(va + page * ENPU_PAGE_SIZE, pages + page * ENPU_PAGE_SIZE, 0);
     }
+    for (uint64_t at = 0; at < kWideBytes; at += ENPU_LARGE_PAGE_SIZE)
+        map(kWideVa + at, at % kLocalBytes | ENPU_PTE_LARGE | ENPU_PTE_LOCAL, 1);
 }
 
 void Machine::enable(uint32_t queue, uint32_t engine) {
@@ -142,14 +145,44 @@ void Machine::write_register(Bytes& bytes, uint32_t width) {
 
 void Machine::push(Bytes& bytes) {
     const uint32_t id = bytes.byte() % kQueues;
-    Queue& queue = queues_[id];
     const auto command = bytes.block(std::min<uint64_t>(bytes.take<uint16_t>(), kCommandBytes));
     std::memcpy(at(commands_), command.data(), command.size());
     enpu_ring_entry entry{};
     entry.cmd_va = commands_;
     entry.cmd_bytes = static_cast<uint32_t>(command.size()) / ENPU_PACKET_ALIGN * ENPU_PACKET_ALIGN;
     entry.flags = ENPU_RING_FLAG_IRQ;
-    entry.fence = ++queue.fence;
+    entry.fence = queues_[id].fence + 1;
+    submit(id, entry);
+}
+
+void Machine::push_packets(Bytes& bytes) {
+    const uint32_t id = bytes.byte() % kQueues;
+    enpu_ring_entry entry{};
+    for (uint32_t left = 1 + bytes.byte() % 4; left > 0; --left) {
+        auto packet = packet_from(bytes, kOperandVa, kOperandStride);
+        std::memcpy(at(commands_) + entry.cmd_bytes, packet.data(), packet.bytes());
+        entry.cmd_bytes += static_cast<uint32_t>(packet.bytes());
+    }
+    entry.cmd_va = commands_;
+    entry.flags = ENPU_RING_FLAG_IRQ;
+    entry.fence = queues_[id].fence + 1;
+    submit(id, entry);
+}
+
+void Machine::push_entry(Bytes& bytes) {
+    const uint64_t places[] = {commands_, kOperandVa, kWideVa, 1ull << ENPU_VA_BITS};
+    const uint32_t id = bytes.byte() % kQueues;
+    enpu_ring_entry entry{};
+    entry.cmd_va = places[bytes.byte() % std::size(places)] + bytes.take<uint16_t>();
+    entry.cmd_bytes = bytes.take<uint32_t>();
+    entry.flags = bytes.byte();
+    entry.fence = queues_[id].fence + bytes.byte();
+    submit(id, entry);
+}
+
+void Machine::submit(uint32_t id, const enpu_ring_entry& entry) {
+    Queue& queue = queues_[id];
+    queue.fence = entry.fence;
     // The job before it may have faulted the queue.
     write32(ENPU_REG_QUEUE_CTRL(id), 0);
     std::memcpy(at(queue.bus) + ENPU_QUEUE_RING_OFFSET +
@@ -204,6 +237,10 @@ void Machine::step(Bytes& bytes) {
         }
         case kJob:
             return push(bytes);
+        case kPackets:
+            return push_packets(bytes);
+        case kEntry:
+            return push_entry(bytes);
         case kTable: {
             const uint64_t slot = bytes.take<uint16_t>() % (used_ / 8);
             const auto entry = bytes.take<uint64_t>();

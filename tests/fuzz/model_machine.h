@@ -16,7 +16,7 @@ namespace enpu::fuzz {
 
 // The kinds of steps, the first byte of each.
 enum Step : uint8_t {
-    kWrite32,   // register (u16 of the sheet's list, u16 instance), value
+    kWrite32,  // register (u16 of the sheet's list, u16 instance), value
     kWrite64,
     kRead,      // offset u32, bytes 4 or 8
     kDoorbell,  // queue u8
@@ -27,6 +27,8 @@ enum Step : uint8_t {
     kMove,      // saved, damaged (count u8, then offset u32 and byte each), loaded
     kFault,     // struct enpu_fault
     kClock,     // ns u32
+    kPackets,   // queue u8, count u8, recipes (recipe.h): a job of changed sound packets
+    kEntry,     // queue u8, place u8, VA u16, bytes u32, flags u8, fence u8: any ring entry
     kSteps
 };
 
@@ -43,6 +45,8 @@ class Machine {
     // Where sound packets of rules::test have their operands: even ones in local memory, odd ones in
     // guest memory.
     static constexpr uint64_t kOperandVa = 0x100000000, kOperandStride = 0x1000000;
+    // Local memory over and over: room for what reaches over several tiles.
+    static constexpr uint64_t kWideVa = 0x800000000, kWideBytes = 16 << 20;
     static constexpr uint64_t kBase = 0x10000;      // of guest memory
     static constexpr uint64_t kRamBytes = 1 << 20;  // the first half is also mapped at its address
     static constexpr uint32_t kAs = 1, kQueues = 2;
@@ -61,6 +65,9 @@ class Machine {
     void enable(uint32_t queue, uint32_t engine);
     void write_register(Bytes& bytes, uint32_t width);
     void push(Bytes& bytes);
+    void push_packets(Bytes& bytes);
+    void push_entry(Bytes& bytes);
+    void submit(uint32_t id, const enpu_ring_entry& entry);
     void move(Bytes& bytes);
     bool spend(uint64_t address, uint64_t bytes);
     void write32(uint64_t reg, uint32_t value) { enpu_model_write(model_, reg, value, 4); }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// seeds FOLDER: writes what the fuzzing of the model starts from: a sound packet of each opcode, and
-// one run of each kind of step.
+// seeds FOLDER: writes what fuzzing starts from, a folder a target: sound packets of each opcode in
+// each type, one run of each kind of step, a graph of each operator.
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "graph_seeds.h"
 #include "model_machine.h"
-#include "sample_packets.h"
+#include "recipe.h"
 
 using namespace enpu;
 using fuzz::Step;
@@ -56,21 +58,67 @@ rules::test::Packet copy_packet() {
 }
 
 void save_packets(const std::string& folder) {
-    for (uint16_t opcode = 0; opcode < ENPU_MAX_OPCODES; ++opcode) {
-        if (!enpu_opcodes[opcode].exists) continue;
+    for (uint32_t i = 0; i < fuzz::opcode_count(); ++i) {
+        const uint16_t opcode = fuzz::opcode_at(i);
+        const bool is_operator = enpu_opcodes[opcode].is_operator;
         auto packet = rules::test::sound_packet(opcode);
         Seed()
-            .job(enpu_opcodes[opcode].is_operator ? 0 : 1, packet.data(), packet.bytes())
+            .job(is_operator ? 0 : 1, packet.data(), packet.bytes())
             .save(folder + "/packet-" + enpu_opcodes[opcode].name);
+        for (uint8_t dtype = 0; dtype < (is_operator ? 9 : 1); ++dtype)
+            Seed()
+                .step(fuzz::kPackets)
+                .put(uint8_t{0})
+                .put(uint8_t{0})
+                .put(static_cast<uint8_t>(i))
+                .put(dtype)
+                .put(uint8_t{0})
+                .save(folder + "/recipe-" + enpu_opcodes[opcode].name + "-" +
+                      enpu_dtype_names[dtype].name);
     }
+}
+
+void save_builder(const std::string& folder) {
+    for (uint32_t i = 0; i < fuzz::opcode_count(); ++i) {
+        const auto& info = enpu_opcodes[fuzz::opcode_at(i)];
+        for (uint8_t dtype = 0; dtype < (info.is_operator ? 9 : 1); ++dtype) {
+            Seed seed;
+            seed.put(uint8_t{0}).put(uint8_t{0});
+            seed.put(static_cast<uint8_t>(i)).put(dtype).put(uint8_t{0});
+            for (unsigned operand = 0; operand < (info.is_operator ? info.num_operands : 2u);
+                 ++operand)
+                seed.put(uint8_t{0});
+            if (info.is_operator) seed.put(uint8_t{255});
+            seed.save(folder + "/" + info.name + "-" + enpu_dtype_names[dtype].name);
+        }
+    }
+}
+
+void save_entries(const std::string& folder) {
+    for (uint8_t place = 0; place < 4; ++place)
+        Seed()
+            .step(fuzz::kEntry)
+            .put(uint8_t{1})
+            .put(place)
+            .put(uint16_t{0})
+            .put(uint32_t{5 << 20})
+            .put(uint8_t{ENPU_RING_FLAG_IRQ})
+            .put(uint8_t{1})
+            .save(folder + "/entry-" + std::to_string(place));
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
     if (count != 2) return std::fprintf(stderr, "seeds FOLDER\n"), 2;
-    const std::string folder = arguments[1];
+    const std::string root = arguments[1], folder = root + "/model";
+    std::filesystem::create_directories(folder);
+    std::filesystem::create_directories(root + "/builder");
     save_packets(folder);
+    save_builder(root + "/builder");
+    std::filesystem::create_directories(root + "/lowering");
+    fuzz::save_graphs(root + "/lowering");
+    save_entries(folder);
     auto copy = copy_packet();
     for (uint32_t kind = 1; kind < ENPU_FAULT_KINDS; ++kind) {
         enpu_fault fault{};
