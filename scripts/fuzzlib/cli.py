@@ -17,7 +17,7 @@ def main():
     parser = argparse.ArgumentParser(prog="scripts/fuzz", description="Builds the fuzzers by clang and runs them.")
     parser.add_argument("what", nargs="+", metavar="WHAT",
                         help=f"'all', targets of {', '.join(TARGETS)}; 'coverage' of the corpus in the tree; 'merge TARGET': what was "
-                             "found and covers more goes into the tree; 'build'")
+                             "found and covers more goes into the tree; 'build': their programs; 'qemu': QEMU with sanitizers")
     parser.add_argument("--time", type=int, default=int(os.environ.get("TIME") or 1800), help="seconds of each target (TIME, 1800)")
     parser.add_argument("--seed", type=int, default=0, help="0: by the clock")
     options = parser.parse_args()
@@ -36,6 +36,9 @@ def work(parser, options):
         return libfuzzer.merge(what[1])
     if what == ["build"]:
         libfuzzer.build()
+        return 0
+    if what == ["qemu"]:
+        device.build_qemu()
         return 0
     if what == ["coverage"]:
         libfuzzer.build()

@@ -10,16 +10,19 @@ from guestlib.paths import GuestError
 from . import cts, results
 from .cuda import run_cuda
 from .guest import run_guest, run_lane
-from .host import run_device, run_host
+from .host import run_device, run_device_asan, run_host
 from .lint import run_lint
 from .results import FAILED, PASSED, SKIPPED, Case
 
 LANES = {"lint": run_lint, "host": run_host, "device": run_device, "cuda": run_cuda, "guest": run_guest}
-# Further lanes of the guest, run when they are named.
+# Further lanes, run when they are named: of the guest, and one of its own.
 LONG = ("faults", "soak", "fuzz")
+NAMED = {"device-asan": run_device_asan}
 # Lanes that take too long for every run, and the command that runs each.
 LEFT_OUT = {
     "asan": "make test-asan: everything on the host under AddressSanitizer and UBSan",
+    "device-asan": "make test-device-asan: qtests and a guest on a QEMU with AddressSanitizer and UBSan",
+    "fuzz": "make fuzz: every fuzzer for half an hour, and the coverage of their corpora",
     "tsan": "make test-tsan: everything on the host under ThreadSanitizer",
     "faults": "make test-faults: each fault under each workload",
     "soak": "make test-soak: 10,000 jobs of four processes under 500 faults",
@@ -37,15 +40,16 @@ def main():
     parser.add_argument("--name", help="only tests whose name contains this")
     options = parser.parse_args()
     for lane in options.lanes:
-        if lane not in LANES and lane not in LONG:
-            parser.error(f"no lane '{lane}'; there are {', '.join([*LANES, *LONG])}")
+        if lane not in LANES and lane not in LONG and lane not in NAMED:
+            parser.error(f"no lane '{lane}'; there are {', '.join([*LANES, *LONG, *NAMED])}")
     lanes = options.lanes or list(LANES)
     cases, started = [], time.monotonic()
     for lane in lanes:
         print(f"== lane {lane}", flush=True)
         before = time.monotonic()
         try:
-            own = LANES[lane](options) if lane in LANES else run_lane(options, lane)
+            run = LANES.get(lane) or NAMED.get(lane)
+            own = run(options) if run else run_lane(options, lane)
         except GuestError as e:
             own = [Case(lane, lane, lane, lane, FAILED, 0, str(e))]
             print(f"  {e}")

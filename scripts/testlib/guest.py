@@ -29,16 +29,24 @@ def run_guest(options):
     return run_lane(options, "guest")
 
 
+def run_named(options, names):
+    """Of the guest lane these tests alone, without what else a kernel tells."""
+    return run_tests([test for test in selected(options, "guest") if test["name"] in names], kunit=False)
+
+
 def run_lane(options, lane):
     """The tests that are registered for a lane of the guest."""
-    tests = list(selected(options, lane))
+    return run_tests(list(selected(options, lane)), kunit=lane == "guest")
+
+
+def run_tests(tests, kunit):
     if not tests:
         return [Case("guest", "kernel", "guest", "guest", SKIPPED, 0, "no test is registered for the guest")]
     groups = {}
     for test in tests:
         groups.setdefault((tuple(test["devices"]) or (DEFAULT_DEVICE,), test["memory"], test["no_module"]), []).append(test)
     rows = Rows()
-    cases, has_device = kernel_checks.run_kunit() if lane == "guest" else [], default_device() != "none"
+    cases, has_device = kernel_checks.run_kunit() if kunit else [], default_device() != "none"
     for (devices, memory, no_module), members in groups.items():
         devices = [d for d in devices if d != "none"]
         if devices and not has_device:

@@ -89,31 +89,42 @@ def entry_cases(item, folder, level):
     return cases
 
 
-def run_device(options):
+def run_device(options, build=None, lane="device", slower=1):
     """The qtests of the QEMU glue: each talks to its own QEMU, with no guest."""
-    binaries = sorted((paths.BUILD / "bin").glob("qenpu-*test"))
+    build = build or paths.BUILD
+    binaries = sorted((build / "bin").glob("qenpu-*test"))
     if not binaries:
-        return [Case("device", "device", "qtest", "qtest", SKIPPED, 0, "no qtest was built; run 'make device'")]
-    environment = dict(os.environ, QTEST_QEMU_BINARY=str(paths.qemu_binary()), G_TEST_DBUS_DAEMON="",
-                       LD_LIBRARY_PATH=str(paths.BUILD / "lib"))
-    cases = []
-    for binary in binaries:
-        if options.name and options.name not in binary.name:
-            continue
-        started = time.monotonic()
-        try:
-            done = subprocess.run([binary, "--tap", "-k"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  text=True, errors="replace", timeout=300, check=False, stdin=subprocess.DEVNULL)
-            output, code = done.stdout, done.returncode
-        except subprocess.TimeoutExpired as e:
-            output, code = (e.stdout or b"").decode(errors="replace"), 124
-        seconds = time.monotonic() - started
-        own = results.from_tap(output, "device", "device", binary.name)
-        if code and not any(c.status == FAILED for c in own):
-            own.append(Case("device", "device", binary.name, "(whole program)", FAILED, seconds,
-                            f"ended with {code}: {output[-1500:]}"))
-        if any(c.status == FAILED for c in own):
-            print(output[-3000:])
-        print(f"  {binary.name}: {results.count(own, PASSED)} passed, {results.count(own, FAILED)} failed ({seconds:.1f} s)", flush=True)
-        cases += own
-    return cases
+        return [Case(lane, "device", "qtest", "qtest", SKIPPED, 0, "no qtest was built; run 'make device'")]
+    qemu = build / "bin" / "qemu-system-x86_64" if slower > 1 else paths.qemu_binary()
+    environment = dict(os.environ, QTEST_QEMU_BINARY=str(qemu), G_TEST_DBUS_DAEMON="", LD_LIBRARY_PATH=str(build / "lib"))
+    return [case for binary in binaries if not options.name or options.name in binary.name
+            for case in run_qtest(binary, environment, lane, 300 * slower)]
+
+
+def run_qtest(binary, environment, lane, limit_s):
+    started = time.monotonic()
+    try:
+        done = subprocess.run([binary, "--tap", "-k"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, errors="replace", timeout=limit_s, check=False, stdin=subprocess.DEVNULL)
+        output, code = done.stdout, done.returncode
+    except subprocess.TimeoutExpired as e:
+        output, code = (e.stdout or b"").decode(errors="replace"), 124
+    seconds = time.monotonic() - started
+    own = results.from_tap(output, lane, "device", binary.name)
+    if code and not any(c.status == FAILED for c in own):
+        own.append(Case(lane, "device", binary.name, "(whole program)", FAILED, seconds, f"ended with {code}: {output[-1500:]}"))
+    if any(c.status == FAILED for c in own):
+        print(output[-3000:])
+    print(f"  {binary.name}: {results.count(own, PASSED)} passed, {results.count(own, FAILED)} failed ({seconds:.1f} s)", flush=True)
+    return own
+
+
+def run_device_asan(options):
+    """The qtests, then a guest, on the QEMU that scripts/fuzz builds with sanitizers. What they find ends QEMU."""
+    build = paths.BUILD / "fuzz"
+    os.environ.update(ASAN_OPTIONS="detect_leaks=0:abort_on_error=1", UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:abort_on_error=1",
+                      LLVM_PROFILE_FILE="/dev/null")
+    cases = run_device(options, build, "device-asan", slower=4)
+    os.environ["ENPU_QEMU"] = str(build / "bin" / "qemu-system-x86_64")
+    from .guest import run_named
+    return cases + run_named(options, ("kmod", "kmod-fuzz", "umd_test"))
