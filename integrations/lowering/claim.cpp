@@ -197,9 +197,8 @@ std::string check_host_operands(const Graph& graph, const Node& node,
 std::string reason_against(const Graph& graph, const Node& node, const KernelCheck& check,
                            const std::vector<bool>& on_device) {
     if (!find_emitter(node.op) && !host_only(node.op)) return "the device has no such operator";
+    if (std::string reason = missing_part(node); !reason.empty()) return reason;
     if (std::string reason = check_types(graph, node); !reason.empty()) return reason;
-    if (node.input(0) < 0) return "it has no first operand";
-    if (node.outputs.empty() || node.outputs[0] < 0) return "its first output is left out";
     if (std::string reason = check_features(graph, node); !reason.empty()) return reason;
     if (std::string reason = check_host_operands(graph, node, on_device); !reason.empty())
         return reason;

@@ -123,6 +123,7 @@ void Emitter::emit(const Node& node) {
 }
 
 void Emitter::run() {
+    check_nodes(graph_);
     for (const Node& node : graph_.nodes) {
         try {
             emit(node);

@@ -139,6 +139,7 @@ size_t fuse_epilogues(Graph& graph) {
 
 OptimiseReport optimise(Graph& graph) {
     OptimiseReport report;
+    check_nodes(graph);
     remove_unused(graph);
     report.folded_constants = fold_constants(graph);
     report.folded_into_weights = fold_into_weights(graph);

@@ -80,6 +80,78 @@ int Uses::only_consumer(int value) const {
     return is_output[v] || consumers[v].size() != 1 ? -1 : consumers[v][0];
 }
 
+namespace {
+
+// Operands that must be there; one for an operator that is not listed.
+size_t operands_needed(const Node& node) {
+    static const std::map<std::string, size_t> kTable = {
+        {"Add", 2},
+        {"And", 2},
+        {"BatchNormalization", 5},
+        {"BitShift", 2},
+        {"BitwiseAnd", 2},
+        {"BitwiseOr", 2},
+        {"BitwiseXor", 2},
+        {"Conv", 2},
+        {"ConvInteger", 2},
+        {"ConvTranspose", 2},
+        {"DequantizeLinear", 2},
+        {"Div", 2},
+        {"Equal", 2},
+        {"Expand", 2},
+        {"Gather", 2},
+        {"GatherElements", 2},
+        {"Gemm", 2},
+        {"Greater", 2},
+        {"GreaterOrEqual", 2},
+        {"GroupNormalization", 3},
+        {"InstanceNormalization", 3},
+        {"LayerNormalization", 2},
+        {"Less", 2},
+        {"LessOrEqual", 2},
+        {"MatMul", 2},
+        {"MatMulInteger", 2},
+        {"Mod", 2},
+        {"Mul", 2},
+        {"Or", 2},
+        {"PRelu", 2},
+        {"Pow", 2},
+        {"QLinearConv", 8},
+        {"QLinearMatMul", 8},
+        {"QuantizeLinear", 2},
+        {"RMSNormalization", 2},
+        {"Range", 3},
+        {"Sub", 2},
+        {"Tile", 2},
+        {"Where", 3},
+        {"Xor", 2},
+    };
+    const auto it = kTable.find(node.op);
+    return it == kTable.end() ? 1 : it->second;
+}
+
+// Every operand counts: none of a list may be left out.
+bool takes_list(const std::string& op) {
+    return op == "Concat" || op == "Sum" || op == "Min" || op == "Max" || op == "Mean";
+}
+
+}  // namespace
+
+std::string missing_part(const Node& node) {
+    const size_t needed = takes_list(node.op) ? std::max<size_t>(node.inputs.size(), 1)
+                                              : operands_needed(node);
+    for (size_t i = 0; i < needed; ++i)
+        if (node.input(i) < 0) return "operand " + std::to_string(i) + " is missing";
+    if (node.outputs.empty() || node.outputs[0] < 0) return "its first output is left out";
+    return {};
+}
+
+void check_nodes(const Graph& graph) {
+    for (const Node& node : graph.nodes)
+        if (const std::string missing = missing_part(node); !missing.empty())
+            fail(node.op + " '" + node.name + "': " + missing);
+}
+
 void remove_unused(Graph& graph) {
     std::vector<bool> needed(graph.values.size(), false);
     for (int v : graph.outputs) needed[static_cast<size_t>(v)] = true;

@@ -75,6 +75,12 @@ struct Uses {
     int only_consumer(int value) const;
 };
 
+// What a node lacks that its operator cannot do without, in one sentence; empty when nothing is
+// missing. Everything behind it relies on those operands and on a first result.
+std::string missing_part(const Node& node);
+// Fails when a node has a missing part.
+void check_nodes(const Graph& graph);
+
 // Drops nodes whose results nobody reads.
 void remove_unused(Graph& graph);
 

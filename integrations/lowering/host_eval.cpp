@@ -385,8 +385,8 @@ std::vector<HostTensorPtr> host_evaluate(const Node& node,
     if (it == table().end() || node.residual >= 0 || !node.activation.none()) return {};
     // An expansion is the only way to grow by more than the sum of the inputs.
     if (node.op == "Expand" || node.op == "ConstantOfShape") {
-        const HostTensorPtr& shape = inputs[node.op == "Expand" ? 1 : 0];
-        if (shape && element_count(as_i64(*shape)) > kMaxHostElements) return {};
+        const HostTensor& shape = in(inputs, node.op == "Expand" ? 1 : 0);
+        if (element_count(as_i64(shape)) > kMaxHostElements) return {};
     }
     for (const auto& input : inputs) {
         if (input && input->size() > kMaxHostElements * 64) return {};

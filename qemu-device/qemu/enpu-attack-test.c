@@ -153,8 +153,7 @@ static void random_job(Rig *r)
     push(r, queue, CMD_VA, sizeof(struct enpu_copy_packet), random64());
 }
 
-/* The seed is printed by GLib; --seed gives the same run again. */
-static void test_random(const void *options)
+static void random_round(const char *options)
 {
     Rig r;
 
@@ -189,6 +188,25 @@ static void test_random(const void *options)
     rig_map(&r);
     run_copy(&r);
     rig_shutdown(&r);
+}
+
+/*
+ * The seed is printed by GLib; --seed gives the same run again. One round, or
+ * as many as ENPU_FUZZ_SECONDS have room for.
+ */
+static void test_random(const void *options)
+{
+    const char *seconds = g_getenv("ENPU_FUZZ_SECONDS");
+    int64_t end = g_get_monotonic_time() +
+                  (seconds ? g_ascii_strtoll(seconds, NULL, 10) : 0) *
+                  G_USEC_PER_SEC;
+    unsigned long rounds = 0;
+
+    do {
+        random_round(options);
+        rounds++;
+    } while (g_get_monotonic_time() < end);
+    g_test_message("%lu steps", rounds * RANDOM_STEPS);
 }
 
 int main(int argc, char **argv)

@@ -17,8 +17,9 @@ def main():
     parser = argparse.ArgumentParser(prog="scripts/fuzz", description="Builds the fuzzers by clang and runs them.")
     parser.add_argument("what", nargs="+", metavar="WHAT",
                         help=f"'all', targets of {', '.join(TARGETS)}; 'coverage' of the corpus in the tree; 'merge TARGET': what was "
-                             "found and covers more goes into the tree; 'build': their programs; 'qemu': QEMU with sanitizers")
+                             "found and covers more goes into the tree; 'build': the programs of libFuzzer; 'qemu': QEMU with sanitizers")
     parser.add_argument("--time", type=int, default=int(os.environ.get("TIME") or 1800), help="seconds of each target (TIME, 1800)")
+    parser.add_argument("--plain", action="store_true", help="without clang: changed inputs of the corpora, no feedback from coverage")
     parser.add_argument("--seed", type=int, default=0, help="0: by the clock")
     options = parser.parse_args()
     try:
@@ -38,7 +39,7 @@ def work(parser, options):
         libfuzzer.build()
         return 0
     if what == ["qemu"]:
-        device.build_qemu()
+        device.build_sanitized()
         return 0
     if what == ["coverage"]:
         libfuzzer.build()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""QEMU's own generic fuzzer on the device: registers, doorbells, config space, and memory that the device reads by DMA."""
+"""Random accesses to the whole device inside QEMU: MMIO, doorbells, config space, memory that it reads by DMA
+(qemu-device/qemu/enpu-attack-test.c). On the QEMU with sanitizers where that has been built."""
 import os
+import re
 import subprocess
 import time
 
@@ -9,27 +11,46 @@ from guestlib.paths import GuestError
 
 from . import libfuzzer
 
-# In sync mode one thread does everything, so that an input does the same each time.
-MACHINE = "-M q35 -nodefaults -device enpu,id=npu,local-mem=4M,sync=on,fault-injection=on"
+SANITIZED = paths.BUILD / "asan"
+TESTS = ("/enpu/attack/random/sync", "/enpu/attack/random/threads")
 
 
-def build_qemu():
-    """QEMU with sanitizers and fuzzers, in build/fuzz/bin; its tree is kept in the cache."""
-    libfuzzer.build("enpu-model")
-    env = dict(os.environ, ENPU_BUILD=str(libfuzzer.BUILD), ENPU_QEMU_KIND="fuzz")
+def build_sanitized():
+    """The model and QEMU with AddressSanitizer and UBSan, in build/asan; QEMU's tree is kept in the cache."""
+    log = SANITIZED / "log"
+    log.mkdir(parents=True, exist_ok=True)
+    if not (SANITIZED / "build.ninja").exists():
+        libfuzzer.logged(["cmake", "-G", "Ninja", "-S", str(paths.ROOT), "-B", str(SANITIZED), "-DENPU_SANITIZE=address,undefined"],
+                         log / "cmake.log")
+    libfuzzer.logged(["nice", "ninja", "-C", str(SANITIZED), "enpu-model"], log / "build.log")
+    env = dict(os.environ, ENPU_BUILD=str(SANITIZED), ENPU_QEMU_KIND="asan")
     if subprocess.run([paths.ROOT / "scripts" / "qemu", "build"], env=env, check=False).returncode:
         raise GuestError("QEMU with sanitizers does not build; its messages are above")
 
 
+def environment(build):
+    """Of a program that starts that QEMU. What a sanitizer finds ends it."""
+    return dict(os.environ, QTEST_QEMU_BINARY=str(build / "bin" / "qemu-system-x86_64"), LD_LIBRARY_PATH=str(build / "lib"),
+                G_TEST_DBUS_DAEMON="", ASAN_OPTIONS="detect_leaks=0:abort_on_error=1",
+                UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:abort_on_error=1")
+
+
 def run(target, options):
-    build_qemu()
-    found, crashes = libfuzzer.folders(target)
+    build = SANITIZED if (SANITIZED / "bin" / "qenpu-attack-test").exists() else paths.BUILD
     seed = options.seed or int(time.time())
-    env = dict(libfuzzer.environment(), QEMU_FUZZ_ARGS=MACHINE, QEMU_FUZZ_OBJECTS="enpu*", QEMU_FUZZ_TIMEOUT="0")
-    command = [str(libfuzzer.BUILD / "bin" / "qemu-fuzz-x86_64"), "--fuzz-target=generic-fuzz", f"-max_total_time={options.time}",
-               f"-seed={seed}", "-print_final_stats=1", "-max_len=4096", "-use_value_profile=1", *libfuzzer.LIMITS,
-               f"-artifact_prefix={crashes}/", str(found)]
-    own = libfuzzer.CORPUS / target
-    if own.exists():
-        command.append(str(own))
-    return libfuzzer.follow(target, command, env, crashes, seed, options.time)
+    log = libfuzzer.BUILD / "log" / f"{target}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    print(f"fuzz: {target} for {options.time} s, seed {seed}, {'with' if build == SANITIZED else 'without'} sanitizers; log {log}", flush=True)
+    started, steps, findings = time.monotonic(), 0, []
+    with open(log, "w", encoding="utf-8", errors="replace") as out:
+        for test in TESTS:
+            env = dict(environment(build), ENPU_FUZZ_SECONDS=str(options.time // len(TESTS)))
+            command = ["nice", "-n", "19", str(build / "bin" / "qenpu-attack-test"), "--tap", "-p", test, f"--seed=R02S{seed:032x}"]
+            done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                  timeout=options.time + 600, check=False)
+            out.write(done.stdout)
+            steps += sum(int(n) for n in re.findall(r"(\d+) steps", done.stdout))
+            if done.returncode:
+                print(done.stdout[-3000:])
+                findings.append(f"{test} ended with {done.returncode}, see {log}")
+    return {"target": target, "executions": steps, "seconds": round(time.monotonic() - started), "seed": seed, "findings": findings}

@@ -121,10 +121,9 @@ def run_qtest(binary, environment, lane, limit_s):
 
 def run_device_asan(options):
     """The qtests, then a guest, on the QEMU that scripts/fuzz builds with sanitizers. What they find ends QEMU."""
-    build = paths.BUILD / "fuzz"
-    os.environ.update(ASAN_OPTIONS="detect_leaks=0:abort_on_error=1", UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:abort_on_error=1",
-                      LLVM_PROFILE_FILE="/dev/null")
-    cases = run_device(options, build, "device-asan", slower=4)
-    os.environ["ENPU_QEMU"] = str(build / "bin" / "qemu-system-x86_64")
+    from fuzzlib import device
+
     from .guest import run_named
+    os.environ.update(device.environment(device.SANITIZED), ENPU_QEMU=str(device.SANITIZED / "bin" / "qemu-system-x86_64"))
+    cases = run_device(options, device.SANITIZED, "device-asan", slower=4)
     return cases + run_named(options, ("kmod", "kmod-fuzz", "umd_test"))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Runs the files of a corpus through a fuzz target, and then changed ones, without a fuzzer: any
-// compiler, any sanitizer.   replay [--runs N] [--seed N] FOLDER…
+// compiler, any sanitizer.   replay [--runs N] [--seconds N] [--seed N] FOLDER…
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -72,11 +73,13 @@ void keep(const Input& input, const char* path) {
 }  // namespace
 
 int main(int count, char** arguments) {
-    unsigned long runs = 0, seed = 1;
+    unsigned long runs = 0, seconds = 0, seed = 1;
     std::vector<const char*> folders;
     for (int i = 1; i < count; ++i) {
         if (std::strcmp(arguments[i], "--runs") == 0 && i + 1 < count)
             runs = std::strtoul(arguments[++i], nullptr, 0);
+        else if (std::strcmp(arguments[i], "--seconds") == 0 && i + 1 < count)
+            seconds = std::strtoul(arguments[++i], nullptr, 0);
         else if (std::strcmp(arguments[i], "--seed") == 0 && i + 1 < count)
             seed = std::strtoul(arguments[++i], nullptr, 0);
         else
@@ -91,7 +94,9 @@ int main(int count, char** arguments) {
     if (inputs.empty()) return std::fprintf(stderr, "there is no input\n"), 1;
     const char* last = std::getenv("ENPU_FUZZ_LAST");  // where each input goes before it runs
     std::mt19937_64 random(seed);
-    for (unsigned long run = 0; run < runs; ++run) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+    unsigned long run = 0;
+    for (; run < runs || std::chrono::steady_clock::now() < end; ++run) {
         Input input = inputs[random() % inputs.size()];
         for (uint64_t changes = 1 + random() % 4; changes > 0; --changes)
             change(input, inputs, random);
@@ -99,6 +104,6 @@ int main(int count, char** arguments) {
         if (last) keep(input, last);
         LLVMFuzzerTestOneInput(input.data(), input.size());
     }
-    std::printf("%zu files, %lu changed ones, seed %lu\n", inputs.size(), runs, seed);
+    std::printf("%zu files, %lu changed ones, seed %lu\n", inputs.size(), run, seed);
     return 0;
 }

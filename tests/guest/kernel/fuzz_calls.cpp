@@ -16,7 +16,8 @@ namespace enpu::test {
 namespace {
 
 constexpr uint64_t kCommandBytes = 64 << 10;  // of memory, the front part
-constexpr uint64_t kGridSlots = 24, kGridStride = ENPU_LARGE_PAGE_SIZE;
+constexpr uint64_t kGridSlots = 8, kGridStride = ENPU_LARGE_PAGE_SIZE;
+constexpr uint64_t kUsualBytes = 4 * ENPU_PAGE_SIZE;  // of a mapping, so that some fit each other
 constexpr int64_t kLongestWaitNs = 3'000'000;
 constexpr uint64_t kLargestBuffer = 4 << 20;
 
@@ -121,6 +122,7 @@ uint64_t Caller::address() {
 }
 
 uint64_t Caller::bytes() {
+    if (!one_in(4)) return kUsualBytes;
     return one_in(4) ? pick(kLargestBuffer) / 4096 * 4096 : (1 + pick(16)) * 4096;
 }
 
@@ -197,7 +199,7 @@ void Caller::make_buffer() {
 
 void Caller::make_userptr() {
     const uint64_t at = pick(FuzzWorld::kMemoryBytes) / 4096 * 4096;
-    drm_enpu_bo_userptr args{reinterpret_cast<uintptr_t>(world_.memory) + at, (1 + pick(16)) * 4096,
+    drm_enpu_bo_userptr args{reinterpret_cast<uintptr_t>(world_.memory) + at, bytes(),
                              one_in(2) ? DRM_ENPU_USERPTR_READ_ONLY : 0u, 0};
     if (call("BO_USERPTR", DRM_IOCTL_ENPU_BO_USERPTR, args) != 0) return;
     drm_gem_close old{file_->buffers.put(args.handle), 0};
@@ -242,13 +244,15 @@ void Caller::wait_for_buffer() {
 }
 
 void Caller::map() {
-    drm_enpu_vm_map args{address(), one_in(4) ? pick(16) * 4096 : 0, (1 + pick(16)) * 4096,
-                         file_->buffers.at(random_()), static_cast<uint32_t>(1 + pick(3))};
+    drm_enpu_vm_map args{address(), one_in(4) ? pick(16) * 4096 : 0, bytes(),
+                         file_->buffers.at(random_()),
+                         one_in(4) ? static_cast<uint32_t>(1 + pick(3))
+                                   : uint32_t{DRM_ENPU_MAP_READ | DRM_ENPU_MAP_WRITE}};
     call("VM_MAP", DRM_IOCTL_ENPU_VM_MAP, args);
 }
 
 void Caller::unmap() {
-    drm_enpu_vm_unmap args{address(), (1 + pick(16)) * 4096, short_timeout(), 0};
+    drm_enpu_vm_unmap args{address(), bytes(), short_timeout(), 0};
     // The commands go only now and then: without them little happens.
     if (args.va < kFuzzGrid && !one_in(64)) args.va = kFuzzGrid;
     call("VM_UNMAP", DRM_IOCTL_ENPU_VM_UNMAP, args);
@@ -279,11 +283,11 @@ void Caller::look_at_context() {
 // Packets for the front of a command buffer, while others may run them.
 void Caller::write_commands(uint64_t at, uint32_t bytes) {
     Commands commands;
-    const uint64_t to = address() + pick(64) * 8, from = address() + pick(64) * 8;
+    const uint64_t to = address() + pick(512) * 8, from = address() + pick(512) * 8;
     while (commands.size() < bytes) {
         switch (pick(6)) {
             case 0:
-                commands.copy(to, from, 1 + pick(8192));
+                commands.copy(to, from, 1 + pick(4096));
                 break;
             case 1:
                 commands.fill(to, (1 + pick(1024)) * 8, random_(), 8);
@@ -327,7 +331,11 @@ void Caller::submit() {
     args.bo_count = one_in(2) ? 0 : static_cast<uint32_t>(pick(4));
     args.bos = reinterpret_cast<uintptr_t>(bos.data());
     args.job_id = random_();
-    call("SUBMIT", DRM_IOCTL_ENPU_SUBMIT, args);
+    if (call("SUBMIT", DRM_IOCTL_ENPU_SUBMIT, args) != -ENOTRECOVERABLE) return;
+    // A guilty context is good for nothing more.
+    drm_enpu_ctx_destroy guilty{args.ctx_id, 0};
+    send("CTX_DESTROY", DRM_IOCTL_ENPU_CTX_DESTROY, &guilty, sizeof(guilty));
+    make_context();
 }
 
 void Caller::make_queue() {
@@ -431,8 +439,8 @@ void Caller::step() {
     };
     static constexpr Choice kChoices[] = {
         {&Caller::query, 2},           {&Caller::make_buffer, 8},     {&Caller::make_userptr, 3},
-        {&Caller::look_at_buffer, 4},  {&Caller::wait_for_buffer, 3}, {&Caller::map, 12},
-        {&Caller::unmap, 8},           {&Caller::make_context, 5},    {&Caller::end_context, 2},
+        {&Caller::look_at_buffer, 4},  {&Caller::wait_for_buffer, 3}, {&Caller::map, 14},
+        {&Caller::unmap, 4},           {&Caller::make_context, 5},    {&Caller::end_context, 2},
         {&Caller::look_at_context, 3}, {&Caller::submit, 30},         {&Caller::make_queue, 3},
         {&Caller::end_queue, 2},       {&Caller::wait_for_queue, 2},  {&Caller::close_buffer, 3},
         {&Caller::share, 4},           {&Caller::syncobj, 8},         {&Caller::nonsense, 2},
