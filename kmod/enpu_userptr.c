@@ -113,6 +113,9 @@ static int enpu_userptr_populate(struct enpu_bo *bo, u64 addr)
 	size_t pages = enpu_bo_pages(bo);
 	int ret;
 
+	/* More cannot be pinned; the array of pages alone would take all memory. */
+	if (pages > totalram_pages())
+		return -ENOMEM;
 	ret = enpu_userptr_account(current->mm, pages);
 	if (ret)
 		return ret;

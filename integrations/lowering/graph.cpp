@@ -138,8 +138,8 @@ bool takes_list(const std::string& op) {
 }  // namespace
 
 std::string missing_part(const Node& node) {
-    const size_t needed = takes_list(node.op) ? std::max<size_t>(node.inputs.size(), 1)
-                                              : operands_needed(node);
+    const size_t needed =
+        takes_list(node.op) ? std::max<size_t>(node.inputs.size(), 1) : operands_needed(node);
     for (size_t i = 0; i < needed; ++i)
         if (node.input(i) < 0) return "operand " + std::to_string(i) + " is missing";
     if (node.outputs.empty() || node.outputs[0] < 0) return "its first output is left out";

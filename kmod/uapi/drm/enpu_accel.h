@@ -202,8 +202,8 @@ struct drm_enpu_bo_create {
  * @flags: DRM_ENPU_USERPTR_*
  * @handle: out: GEM handle; cannot be mmapped or exported
  *
- * -ENOMEM with RLIMIT_MEMLOCK reached, -EFAULT when a page cannot be had, -EOPNOTSUPP for memory
- * that cannot be pinned for long.
+ * -ENOMEM with RLIMIT_MEMLOCK reached or for more than the machine has, -EFAULT when a page cannot
+ * be had, -EOPNOTSUPP for memory that cannot be pinned for long.
  */
 struct drm_enpu_bo_userptr {
 	__u64 addr;

@@ -69,6 +69,10 @@ TEST_CASE("BO_USERPTR checks its arguments") {
     CHECK(wrap(device, p, kPage, 2, &handle) == -EINVAL);
     CHECK(wrap(device, p, ~0ull - kPage + 1, 0, &handle) < 0);
     CHECK(wrap(device, reinterpret_cast<void*>(1ull << 62), kPage, 0, &handle) == -EFAULT);
+    // More than there is: refused before anything is made ready for so many pages.
+    void* low = reinterpret_cast<void*>(16 * kPage);
+    CHECK(wrap(device, low, 1ull << 40, 0, &handle) == -ENOMEM);
+    CHECK(wrap(device, low, 1ull << 46, 0, &handle) == -ENOMEM);
     munmap(p + kPage, kPage);
     CHECK(wrap(device, p, 4 * kPage, 0, &handle) == -EFAULT);
     // It can be neither mapped by the CPU nor shared.
