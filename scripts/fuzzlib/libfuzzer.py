@@ -13,7 +13,7 @@ BUILD = paths.BUILD / "fuzz"
 CORPUS = paths.ROOT / "tests" / "fuzz" / "corpus"
 TARGETS = ("model", "builder", "lowering")
 # One input: an endless loop or a flood of memory is a finding, too.
-LIMITS = ["-timeout=60", "-rss_limit_mb=4096", "-malloc_limit_mb=2048"]
+LIMITS = ["-timeout=60", "-report_slow_units=60", "-rss_limit_mb=4096", "-malloc_limit_mb=2048"]
 
 
 def environment():
