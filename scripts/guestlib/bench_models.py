@@ -6,7 +6,7 @@ import time
 
 from . import paths
 from .bench_device import NATIVE, in_guest
-from .bench_table import GuestError, geometric_mean, quick, row, run_json, say, value
+from .bench_table import GuestError, geometric_mean, native_only, quick, row, run_json, say, value
 from .cli import ENVIRONMENT
 from .session import Session, make_config
 from .stage import Stage, module_path, stage
@@ -88,6 +88,8 @@ def busy_row(name, found, accel):
 
 def guest_rows():
     """On the NPU in the guest; ONNX Runtime's CPU provider there takes seconds to minutes, so QUICK leaves it out."""
+    if native_only():
+        return [], []
     models = chosen()
     config = make_config(memory="2G")
     stage(config)
@@ -160,6 +162,8 @@ REASONS = {
 
 def cold():
     """From nothing to the first result in the guest."""
+    if native_only():
+        return [], []
     if not module_path().exists():
         raise GuestError("enpu.ko is not built; run 'make kmod'")
     config = make_config(memory="2G")

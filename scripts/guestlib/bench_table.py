@@ -16,6 +16,11 @@ def quick():
     return os.environ.get("QUICK", "0") not in ("", "0")
 
 
+def native_only():
+    """NATIVE=1: the simulator's rows alone, without a guest."""
+    return os.environ.get("NATIVE", "0") not in ("", "0")
+
+
 def spread(samples):
     """Distance of the quartiles relative to the median: what half of the samples lie within."""
     if len(samples) < 4:
