@@ -8,13 +8,14 @@
 namespace enpu::rt {
 
 const char* describe_op(uint32_t op) {
-    static const auto kNames = [] {
-        std::array<std::string, ENPU_OPS> names;
+    // Never destroyed: a recording that is written at the end of the process still names them.
+    static const auto* const kNames = [] {
+        auto* names = new std::array<std::string, ENPU_OPS>;
         for (uint32_t i = 0; i < ENPU_OPS; ++i)
-            names[i] = std::string("kernel ") + hal::find_op(i)->name;
+            (*names)[i] = std::string("kernel ") + hal::find_op(i)->name;
         return names;
     }();
-    return kNames[op].c_str();
+    return (*kNames)[op].c_str();
 }
 
 rt_status bind_kernel(rt_kernel kernel, const void* params, size_t params_bytes,

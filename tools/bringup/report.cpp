@@ -8,24 +8,8 @@
 namespace enpu::bringup {
 namespace {
 
+using tools::escaped;
 using tools::format;
-
-std::string escaped(const std::string& text) {
-    std::string out;
-    for (const char c : text) {
-        if (c == '&')
-            out += "&amp;";
-        else if (c == '<')
-            out += "&lt;";
-        else if (c == '>')
-            out += "&gt;";
-        else if (c == '"')
-            out += "&quot;";
-        else if (static_cast<unsigned char>(c) >= ' ' || c == '\n')
-            out += c;
-    }
-    return out;
-}
 
 std::string commented(const std::string& text) {
     std::string out = "# ";

@@ -90,6 +90,23 @@ std::string csv(std::string_view cell) {
     return quoted + '"';
 }
 
+std::string escaped(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        if (c == '&')
+            out += "&amp;";
+        else if (c == '<')
+            out += "&lt;";
+        else if (c == '>')
+            out += "&gt;";
+        else if (c == '"')
+            out += "&quot;";
+        else if (static_cast<unsigned char>(c) >= ' ' || c == '\n')
+            out += c;
+    }
+    return out;
+}
+
 size_t visible_width(std::string_view text) {
     size_t width = 0;
     for (size_t i = 0; i < text.size(); ++i) {

@@ -48,6 +48,8 @@ std::string hex(uint64_t value, unsigned digits = 0);
 std::string sparkline(const std::vector<double>& values, double top = 0);
 // For a CSV cell: quoted when it must be.
 std::string csv(std::string_view cell);
+// For HTML and XML; control characters but the newline are left out.
+std::string escaped(std::string_view text);
 // What a terminal needs columns for: code points, without colour sequences.
 size_t visible_width(std::string_view text);
 

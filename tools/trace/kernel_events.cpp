@@ -170,19 +170,6 @@ std::map<uint32_t, std::vector<JobSpan>> job_spans(const std::vector<KernelEvent
     return engines;
 }
 
-std::vector<EngineGap> gaps_of(const std::vector<JobSpan>& jobs) {
-    std::vector<EngineGap> gaps;
-    for (size_t i = 1; i < jobs.size(); ++i) {
-        const uint64_t free_ns = jobs[i - 1].done_ns;
-        const JobSpan& next = jobs[i];
-        if (next.begin_ns <= free_ns) continue;
-        const uint64_t there_ns = std::clamp(next.submit_ns, free_ns, next.begin_ns);
-        if (there_ns > free_ns) gaps.push_back({free_ns, there_ns, Gap::kHost});
-        if (next.begin_ns > there_ns) gaps.push_back({there_ns, next.begin_ns, Gap::kQueue});
-    }
-    return gaps;
-}
-
 std::vector<IoctlSpan> ioctl_spans(const std::vector<KernelEvent>& events) {
     std::map<int, IoctlSpan> open;
     std::vector<IoctlSpan> spans;

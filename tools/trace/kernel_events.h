@@ -48,19 +48,8 @@ struct JobSpan {
     int error = 0;
     std::string task;
 };
-// Why an engine had nothing to do before a job.
-enum class Gap { kNone, kHost, kQueue };
-struct EngineGap {
-    uint64_t from_ns = 0, to_ns = 0;
-    Gap reason = Gap::kNone;
-};
-
 // Jobs that began and ended inside the recording, by engine, in order of their ends.
 std::map<uint32_t, std::vector<JobSpan>> job_spans(const std::vector<KernelEvent>& events);
-// Gaps between the jobs of an engine: the host had submitted nothing (kHost), or the job waited for
-// a dependency or for the scheduler (kQueue).
-std::vector<EngineGap> gaps_of(const std::vector<JobSpan>& jobs);
-
 struct IoctlSpan {
     std::string task;
     int tid = 0;

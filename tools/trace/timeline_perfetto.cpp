@@ -22,13 +22,15 @@ uint64_t clock_ns(clockid_t id) {
 
 class Writer {
   public:
-    explicit Writer(const std::vector<KernelEvent>& events) : events_(events) {}
+    Writer(const std::vector<KernelEvent>& events, std::optional<uint32_t> compute_engines)
+        : events_(events), compute_engines_(compute_engines) {}
 
     std::string write() {
         trace_.clocks(clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_BOOTTIME),
                       clock_ns(CLOCK_REALTIME));
         trace_.track(kFirstTrack, 0, "enpu, seen by the kernel");
         engines();
+        memory();
         ioctls();
         for (const char* group :
              {"enpu_irq", "enpu_step", "enpu_error", "enpu_vm_", "drm_", "dma_fence_"})
@@ -45,11 +47,15 @@ class Writer {
     void engines() {
         std::vector<std::pair<uint64_t, int>> steps;
         for (const auto& [engine, jobs] : job_spans(events_)) {
-            const uint64_t track = next(format("engine %u", engine));
+            const bool copies = compute_engines_ && engine >= *compute_engines_;
+            const uint64_t track = next(format("engine %u%s", engine, copies ? " (copy)" : ""));
             for (const JobSpan& job : jobs) {
-                trace_.begin(track, job.begin_ns, format("job %llu", (unsigned long long)job.seqno),
-                             format("context %u, id %s, from %s, error %d", job.context,
-                                    hex(job.job_id).c_str(), job.task.c_str(), job.error));
+                trace_.begin(
+                    track, job.begin_ns,
+                    format("%sjob %llu", job.error ? "failed " : "", (unsigned long long)job.seqno),
+                    format("context %u, id %s, from %s, error %d, submitted at %llu", job.context,
+                           hex(job.job_id).c_str(), job.task.c_str(), job.error,
+                           (unsigned long long)job.submit_ns));
                 trace_.end(track, job.done_ns);
                 steps.push_back({job.submit_ns, 1});
                 steps.push_back({job.done_ns, -1});
@@ -59,6 +65,20 @@ class Writer {
         trace_.counter(++last_, kFirstTrack, "jobs in flight", "jobs");
         int64_t count = 0;
         for (const auto& [ns, step] : steps) trace_.value(last_, ns, count += step);
+    }
+
+    // Bytes mapped for the device since the recording began, all processes together.
+    void memory() {
+        uint64_t track = 0;
+        int64_t bytes = 0;
+        for (const KernelEvent& event : events_) {
+            const bool map = event.name == "enpu_vm_map";
+            if (!map && event.name != "enpu_vm_unmap") continue;
+            if (track == 0)
+                trace_.counter(track = ++last_, kFirstTrack, "mapped for the device", "bytes");
+            const auto size = static_cast<int64_t>(event.number("size"));
+            trace_.value(track, event.ns, bytes += map ? size : -size);
+        }
     }
 
     void ioctls() {
@@ -81,14 +101,16 @@ class Writer {
     }
 
     const std::vector<KernelEvent>& events_;
+    const std::optional<uint32_t> compute_engines_;
     rt::PerfettoTrace trace_;
     uint64_t last_ = kFirstTrack;
 };
 
 }  // namespace
 
-std::string perfetto_trace(const std::vector<KernelEvent>& events) {
-    return Writer(events).write();
+std::string perfetto_trace(const std::vector<KernelEvent>& events,
+                           std::optional<uint32_t> compute_engines) {
+    return Writer(events, compute_engines).write();
 }
 
 }  // namespace enpu::tools
