@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "device.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "os/record/record_os.h"
 
 namespace enpu {
 namespace {
@@ -87,21 +87,22 @@ int open_os(std::string spec, std::string* opened, std::unique_ptr<os::Os>* os, 
         if (int r = first_node(&spec, error)) return r;
     }
     *opened = spec;
+    int result;
     if (spec == "sim" || spec.rfind("sim:", 0) == 0)
-        return os::open_sim(spec.size() > 4 ? spec.substr(4) : "", os, error);
-    if (spec.rfind("/dev/", 0) == 0) return os::open_drm(spec, os, error);
-    return fail(error, -EINVAL,
-                "device '%s' is not known: use /dev/accel/accelN, npu, or sim[:option=value,…]",
-                spec.c_str());
+        result = os::open_sim(spec.size() > 4 ? spec.substr(4) : "", os, error);
+    else if (spec.rfind("/dev/", 0) == 0)
+        result = os::open_drm(spec, os, error);
+    else
+        return fail(error, -EINVAL,
+                    "device '%s' is not known: use /dev/accel/accelN, npu, or sim[:option=value,…]",
+                    spec.c_str());
+    const char* record = std::getenv("ENPU_RECORD");
+    if (result == 0 && record != nullptr && *record != '\0')
+        result = os::record_to(record, os, error);
+    return result;
 }
 
 }  // namespace
-
-int64_t os::now_ns() {
-    timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
 
 }  // namespace enpu
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr AddCommand kCommands[] = {add_doctor,  add_info,  add_smi,      add_top,
                                     add_reg,     add_dump,  add_validate, add_bench,
-                                    add_bringup, add_trace, add_fault};
+                                    add_bringup, add_trace, add_replay,   add_fault};
 
 constexpr const char* kFooter =
     "Exit status: 0 done, 1 a check failed, 2 usage, 3 no device, 4 no permission, 5 device lost,\n"
