@@ -2,6 +2,7 @@
 """scripts/guest: the command line."""
 import argparse
 import os
+import pathlib
 import shlex
 import subprocess
 import sys
@@ -70,6 +71,7 @@ def command_run(args):
     with open_session(args, module=True) as session:
         status, _ = session.run(ENVIRONMENT + joined(args.script), args.timeout, show)
         problems = session.problems(args.allow_log)
+    keep_report(session.config)
     if problems:
         say("the kernel log holds what it must not:")
         for line in problems:
@@ -78,7 +80,15 @@ def command_run(args):
     return status
 
 
-ENVIRONMENT = "export LD_LIBRARY_PATH=/enpu/lib ENPU_DEVICE=/dev/accel/accel0; cd /tmp\n"
+def keep_report(config):
+    """A bring-up leaves its report where the host looks for it."""
+    report = pathlib.Path(config.out) / "bringup.json"
+    if report.exists():
+        paths.results().mkdir(parents=True, exist_ok=True)
+        report.replace(paths.results() / report.name)
+
+
+ENVIRONMENT = "export LD_LIBRARY_PATH=/enpu/lib ENPU_DEVICE=/dev/accel/accel0 ENPU_RESULTS=/out; cd /tmp\n"
 
 
 def command_shell(args):

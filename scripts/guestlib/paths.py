@@ -12,8 +12,10 @@ CACHE = pathlib.Path(os.environ.get("ENPU_CACHE") or
 BUILD = pathlib.Path(os.environ.get("ENPU_BUILD") or ROOT / "build")
 
 
-# Which kernel the guest boots (scripts/kernel): stock, debug or next.
+# Which kernel the guest boots (scripts/kernel): stock, debug, next, or dir, which is the one in the folder that ENPU_KERNEL names.
 VARIANT = os.environ.get("ENPU_KERNEL") or "stock"
+if "/" in VARIANT:
+    VARIANT = "dir"
 
 
 class GuestError(Exception):

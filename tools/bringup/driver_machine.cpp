@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cstring>
 #include <enpu/enpu.hpp>
+#include <fstream>
 #include <map>
 #include <vector>
 
+#include "driver.h"
 #include "lib/output.h"
+#include "lib/system.h"
 #include "machine.h"
 #include "stage.h"
 
@@ -16,7 +19,7 @@ namespace {
 
 constexpr uint64_t kWaitNs = 30'000'000'000;
 
-class DriverMachine final : public Machine {
+class DriverMachine final : public Machine, public Driver {
   public:
     explicit DriverMachine(const std::string& spec) : device_(Device::open(spec.c_str())) {
         for (uint32_t engine = 0; engine < engines(); ++engine)
@@ -39,8 +42,26 @@ class DriverMachine final : public Machine {
         jobs_.clear();
         buffers_.clear();
     }
-    uint64_t submit(uint32_t engine, const Stream& stream) override;
+    uint64_t submit(uint32_t engine, const Stream& stream) override {
+        return submit_after(engine, stream, {});
+    }
     Outcome wait(uint64_t job) override;
+
+    std::unique_ptr<Machine> beside() const override {
+        return std::make_unique<DriverMachine>(device_.info().spec);
+    }
+    uint64_t submit_after(uint32_t engine, const Stream& stream,
+                          std::span<const uint64_t> jobs) override;
+    uint64_t abandon(uint32_t engine, const Stream& stream) override;
+    void limit(uint32_t engine, uint32_t milliseconds) override {
+        enpu_context_config config = {};
+        config.priority = ENPU_PRIORITY_NORMAL;
+        config.timeout_ms = milliseconds;
+        lines_.at(engine).context = Context::create(device_, &config);
+    }
+    int code(uint64_t job) override;
+    bool inject(const std::string& fault, std::string* why_not) override;
+    std::filesystem::path pci() const override;
 
   private:
     // An engine's own line of work: jobs of two engines may end in any order, points of one timeline
@@ -55,6 +76,10 @@ class DriverMachine final : public Machine {
         uint64_t point;
         Buffer commands;
     };
+    Buffer write(const Stream& stream);
+    // Waits for a job and forgets it; 0 or the errno it ended with, and its sentence.
+    int settle(uint64_t number, std::string* sentence);
+
     Device device_;
     std::vector<Line> lines_;
     std::vector<Buffer> buffers_;
@@ -62,22 +87,77 @@ class DriverMachine final : public Machine {
     uint64_t next_ = 1;
 };
 
-uint64_t DriverMachine::submit(uint32_t engine, const Stream& stream) {
+Buffer DriverMachine::write(const Stream& stream) {
     const uint64_t bytes = std::max<uint64_t>(stream.bytes().size(), 16);
     const Buffer commands = Buffer::create(device_, bytes, ENPU_BUFFER_HOST);
     std::memcpy(commands.map().data(), stream.bytes().data(), stream.bytes().size());
+    return commands;
+}
+
+uint64_t DriverMachine::submit_after(uint32_t engine, const Stream& stream,
+                                     std::span<const uint64_t> jobs) {
+    const Buffer commands = write(stream);
     Line& line = lines_.at(engine);
+    std::vector<enpu_point> waits;
+    for (const uint64_t number : jobs) {
+        const Job& job = jobs_.at(number);
+        waits.push_back(lines_.at(job.engine).timeline.at(job.point));
+    }
     const enpu_point signal = line.timeline.at(line.point + 1);
     enpu_error error = {};
     if (enpu_submit_raw(line.context.get(), engine, commands.va(),
-                        static_cast<uint32_t>(stream.bytes().size()), nullptr, 0, &signal, 1, next_,
-                        nullptr, &error) != 0)
+                        static_cast<uint32_t>(stream.bytes().size()), waits.data(),
+                        static_cast<uint32_t>(waits.size()), &signal, 1, next_, nullptr,
+                        &error) != 0)
         throw StageFailure(std::string("the driver refuses the job: ") + error.message);
     jobs_.emplace(next_, Job{engine, ++line.point, commands});
     return next_++;
 }
 
-Outcome DriverMachine::wait(uint64_t number) {
+uint64_t DriverMachine::abandon(uint32_t engine, const Stream& stream) {
+    const Buffer commands = write(stream);
+    const Timeline timeline = Timeline::create(device_);
+    const enpu_point signal = timeline.at(1);
+    enpu_error error = {};
+    const int64_t begin = enpu_deadline_after(0);
+    {
+        const Context context = Context::create(device_);
+        if (enpu_submit_raw(context.get(), engine, commands.va(),
+                            static_cast<uint32_t>(stream.bytes().size()), nullptr, 0, &signal, 1,
+                            next_, nullptr, &error) != 0)
+            throw StageFailure(std::string("the driver refuses the job: ") + error.message);
+    }
+    if (enpu_timeline_wait(timeline.get(), 1, enpu_deadline_after(kWaitNs), &error) != 0)
+        throw StageFailure(std::string("a job whose context was closed does not end: ") +
+                           error.message);
+    return static_cast<uint64_t>(enpu_deadline_after(0) - begin);
+}
+
+bool DriverMachine::inject(const std::string& fault, std::string* why_not) {
+    if (device_.info().simulator) {
+        enpu_error error = {};
+        if (enpu_device_inject_faults(device_.get(), fault.c_str(), &error) == 0) return true;
+        *why_not = error.message;
+        return false;
+    }
+    const auto file =
+        std::filesystem::path("/sys/kernel/debug/accel") / pci().filename() / "inject_fault";
+    std::ofstream out(file);
+    out << fault << std::flush;
+    if (!out)
+        *why_not = file.string() +
+                   " does not take it: that needs root and a device with fault-injection=on";
+    return static_cast<bool>(out);
+}
+
+std::filesystem::path DriverMachine::pci() const {
+    const std::string node = std::filesystem::path(device_.info().spec).filename();
+    for (const tools::PciDevice& device : tools::System().npus())
+        if (device.node == node) return device.folder;
+    return {};
+}
+
+int DriverMachine::settle(uint64_t number, std::string* sentence) {
     const Job job = jobs_.at(number);
     Line& line = lines_.at(job.engine);
     enpu_error error = {};
@@ -87,22 +167,46 @@ Outcome DriverMachine::wait(uint64_t number) {
         throw StageFailure(
             tools::format("a job does not end within %.0f s", double(kWaitNs) / 1e9));
     jobs_.erase(number);
+    if (result != 0) *sentence = error.message;
+    return result;
+}
+
+int DriverMachine::code(uint64_t job) {
+    Line& line = lines_.at(jobs_.at(job).engine);
+    std::string sentence;
+    const int result = settle(job, &sentence);
+    if (result != 0) line.context = Context::create(device_);
+    return result;
+}
+
+Outcome DriverMachine::wait(uint64_t number) {
+    Line& line = lines_.at(jobs_.at(number).engine);
     Outcome outcome;
-    if (result == 0) return outcome;
+    if (settle(number, &outcome.sentence) == 0) return outcome;
     const enpu_context_status status = line.context.status();
     outcome.status = status.hw_status;
     outcome.va = status.fault_va;
     outcome.packet = status.packet;
     outcome.rule = status.rule;
     outcome.operand = status.operand;
-    outcome.sentence = error.message;
     // A failure without the device's word (a lost device …) is no outcome of a job.
-    if (outcome.status == ENPU_STATUS_OK) throw StageFailure(error.message);
+    if (outcome.status == ENPU_STATUS_OK) throw StageFailure(outcome.sentence);
     line.context = Context::create(device_);
     return outcome;
 }
 
 }  // namespace
+
+uint64_t Driver::event(const char* name) const {
+    const auto folder = pci();
+    return folder.empty() ? 0 : tools::read_number(folder / name).value_or(0);
+}
+
+Driver& driver_of(Machine& machine, const char* why) {
+    auto* driver = dynamic_cast<Driver*>(&machine);
+    if (driver == nullptr) throw StageSkipped(why);
+    return *driver;
+}
 
 std::unique_ptr<Machine> driver_machine(const std::string& spec) {
     return std::make_unique<DriverMachine>(spec);

@@ -7,6 +7,7 @@
 namespace enpu::bringup {
 
 extern const Stage kIdentity, kRegisters, kReset, kInterrupts, kQueue, kRing, kCopy, kMmu, kPackets,
-    kFaults, kLocal, kOperators, kEngines, kSpaces, kGraph, kModel;
+    kFaults, kLocal, kOperators, kEngines, kSpaces, kContexts, kTimeouts, kResets, kSuspend, kGraph,
+    kModel;
 
 }  // namespace enpu::bringup

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT
 // enpu bringup: the harness, from the register BAR to a whole model.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <enpu/enpu.hpp>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,9 +25,9 @@ using bringup::StageResult;
 using bringup::Verdict;
 
 struct Options {
-    std::string device, lane, tap, junit, html, json_file;
+    std::string device, lane, tap, junit, html, json_file, kernel;
     bringup::RunOptions run;
-    bool json = false, list = false, quiet = false;
+    bool json = false, list = false, quiet = false, no_results = false;
 };
 
 constexpr const char* kDriverHolds =
@@ -48,6 +54,18 @@ void show(const StageResult& result) {
         if (!result.evidence.empty()) std::printf("%s", result.evidence.c_str());
     }
     std::fflush(stdout);
+}
+
+// Where the results of the last run are kept: $ENPU_RESULTS, or results/ beside bin/ of a build tree.
+std::string results_file() {
+    namespace fs = std::filesystem;
+    const char* environment = std::getenv("ENPU_RESULTS");
+    if (environment && *environment) return fs::path(environment) / "bringup.json";
+    std::error_code code;
+    const fs::path build = fs::read_symlink("/proc/self/exe", code).parent_path().parent_path();
+    if (code || !fs::exists(build / "CMakeCache.txt", code)) return "";
+    fs::create_directories(build / "results", code);
+    return build / "results" / "bringup.json";
 }
 
 void write_file(const std::string& name, const std::string& text) {
@@ -84,6 +102,26 @@ std::vector<StageResult> run_stages(const Options& options, const std::string& s
     return all;
 }
 
+// The harness in a guest that boots another kernel: the work of a script of the checkout.
+[[noreturn]] void run_on_kernel(const Options& options) {
+    namespace fs = std::filesystem;
+    const fs::path script =
+        fs::read_symlink("/proc/self/exe").parent_path() / "../../scripts/bringup";
+    if (!fs::exists(script))
+        throw Failure(kUnsupported,
+                      "--kernel builds the module and boots a guest: it needs a checkout, and this "
+                      "program is not in its build/bin");
+    std::vector<std::string> words = {script, options.kernel};
+    for (const std::string& stage : options.run.only) words.insert(words.end(), {"-s", stage});
+    if (options.run.keep_going) words.push_back("-k");
+    if (options.json) words.push_back("--json");
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    execv(arguments[0], arguments.data());
+    throw Failure(kInternal, script.string() + ": " + std::strerror(errno));
+}
+
 int run(Options& options) {
     if (options.list) return list();
     for (const std::string& name : options.run.only) {
@@ -91,6 +129,7 @@ int run(Options& options) {
         for (const auto& stage : bringup::stages()) known |= name == stage.name;
         if (!known) throw Failure(kUsage, "no stage is called '" + name + "'; --list shows them");
     }
+    if (!options.kernel.empty()) run_on_kernel(options);
     const char* environment = std::getenv("ENPU_DEVICE");
     const std::string spec = !options.device.empty()       ? options.device
                              : environment && *environment ? environment
@@ -100,7 +139,9 @@ int run(Options& options) {
     write_file(options.tap, bringup::results_tap(results));
     write_file(options.junit, bringup::results_junit(results));
     write_file(options.html, bringup::results_html(spec, results));
-    write_file(options.json_file, bringup::results_json(spec, results).dump(1) + "\n");
+    const std::string document = bringup::results_json(spec, results).dump(1) + "\n";
+    write_file(options.json_file, document);
+    if (!options.no_results) write_file(results_file(), document);
     if (options.json) print_json("bringup", bringup::results_json(spec, results));
     return bringup::failed(results) ? kCheckFailed : kOk;
 }
@@ -115,6 +156,9 @@ void add_bringup(CLI::App& app, int* status) {
     command->add_option("-s,--stage", options->run.only, "only these stages");
     command->add_option("--lane", options->lane, "only 'bare' (below a driver) or 'driver'")
         ->check(CLI::IsMember({"bare", "driver"}));
+    command->add_option("--kernel", options->kernel,
+                        "through the module in a guest with the kernel in this folder (vmlinux, "
+                        "release, lib/modules, headers)");
     command->add_flag("-k,--keep-going", options->run.keep_going, "after a failure too");
     command->add_flag("-l,--list", options->list, "the stages and what they prove");
     command->add_flag("--json", options->json, "as JSON on stdout");
@@ -123,6 +167,8 @@ void add_bringup(CLI::App& app, int* status) {
     command->add_option("--junit", options->junit, "write JUnit XML to a file");
     command->add_option("--html", options->html, "write a report page to a file");
     command->add_option("--output", options->json_file, "write JSON to a file");
+    command->add_flag("--no-results", options->no_results,
+                      "leave build/results/bringup.json, the last run's results, as it is");
     command->callback([options, status] { *status = run(*options); });
 }
 
