@@ -79,14 +79,26 @@ bool is_sim(const std::string& spec) {
     return spec == "sim" || spec.rfind("sim:", 0) == 0;
 }
 
+// A function in the hands of vfio-pci.
+bool is_vfio(const std::string& spec) {
+    return spec.rfind("vfio:", 0) == 0;
+}
+
+std::unique_ptr<BareDevice> open_bare(const std::string& spec) {
+    return is_vfio(spec) ? open_vfio(spec.substr(5))
+                         : open_model(spec == "sim" ? "" : spec.substr(4));
+}
+
 std::vector<StageResult> run_stages(const Options& options, const std::string& spec) {
     std::vector<StageResult> all;
     const std::string& lane = options.lane;
     auto append = [&](std::vector<StageResult> results) {
         all.insert(all.end(), results.begin(), results.end());
     };
-    if (is_sim(spec) && lane != "driver") {
-        const auto device = open_model(spec == "sim" ? "" : spec.substr(4));
+    if (is_vfio(spec) && lane == "driver")
+        throw Failure(kUsage, spec + " has no driver: its lane is 'bare'");
+    if ((is_sim(spec) || is_vfio(spec)) && lane != "driver") {
+        const auto device = open_bare(spec);
         append(bringup::run_bare(*device, options.run));
         if (bringup::failed(all) && !options.run.keep_going) {
             if (lane.empty())
@@ -96,7 +108,11 @@ std::vector<StageResult> run_stages(const Options& options, const std::string& s
     } else if (lane == "bare") {
         throw Failure(kUnsupported, std::string("bare stages on ") + spec + ": " + kDriverHolds);
     }
-    if (lane == "bare") return all;
+    if (lane == "bare" || is_vfio(spec)) {
+        if (lane.empty())
+            append(bringup::skip_all("driver", options.run, "vfio-pci holds the device"));
+        return all;
+    }
     const auto machine = bringup::driver_machine(spec);
     append(bringup::run_driver(*machine, options.run, is_sim(spec) ? "it ran bare" : kDriverHolds));
     return all;
@@ -152,7 +168,10 @@ void add_bringup(CLI::App& app, int* status) {
     auto options = std::make_shared<Options>();
     CLI::App* command = app.add_subcommand(
         "bringup", "the harness: from the first register to a whole model; stops where it breaks");
-    add_device_option(command, &options->device);
+    command->add_option(
+        "-d,--device", options->device,
+        "npu, /dev/accel/accelN, sim[:OPTIONS], or vfio:ADDRESS (below any driver); "
+        "default: $ENPU_DEVICE, else npu");
     command->add_option("-s,--stage", options->run.only, "only these stages");
     command->add_option("--lane", options->lane, "only 'bare' (below a driver) or 'driver'")
         ->check(CLI::IsMember({"bare", "driver"}));

@@ -31,5 +31,7 @@ class BareDevice : public RegisterFile {
 
 // The functional model in this process; `options` as of libenpu's "sim:…". Throws Failure.
 std::unique_ptr<BareDevice> open_model(const std::string& options);
+// A PCI function ("0000:01:00.0") that vfio-pci holds. Throws Failure, with what is to be done.
+std::unique_ptr<BareDevice> open_vfio(const std::string& address);
 
 }  // namespace enpu::tools

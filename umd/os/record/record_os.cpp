@@ -278,6 +278,7 @@ int RecordOs::submit(drm_enpu_submit* submit) {
         const uint32_t end = file_ ? at[i + 1] : at.back();
         piece.cmd_va += at[i];
         piece.cmd_bytes = end - at[i];
+        piece.seqno = 0;
         const bool last = end == at.back();
         const int result = run_piece(piece, syncs, i == 0, last, submit);
         if (result == -ETIME) {
@@ -285,8 +286,11 @@ int RecordOs::submit(drm_enpu_submit* submit) {
             if (last) return 0;
             continue;
         }
-        if (result != 0 && i == 0) return result;
-        if (result != 0 || !ended_well(submit->ctx_id, before.failed_jobs)) {
+        if (result != 0) {
+            if (i != 0) stop("a part of a job was refused: " + errno_text(result));
+            return result;
+        }
+        if (!ended_well(submit->ctx_id, before.failed_jobs)) {
             stop("a job failed");
             // The context may take no more: whoever waits for the job learns of its failure there.
             if (!last)
