@@ -11,7 +11,7 @@ TEST_ARGS ?=
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  variables: IMAGE=FILE (run), QUICK=1 (bench), GDB=1, DEVICE='enpu,cores=4' (guest), TEST_ARGS='--name N --level L' (test-*),"
-	@echo "             ENPU_CACHE (downloads), ENPU_BUILD (products), ENPU_ACCEL=kvm|tcg (skips the trial boot)"
+	@echo "             ENPU_CACHE (downloads), ENPU_BUILD (products), DESTDIR, PREFIX (install), ENPU_ACCEL=kvm|tcg (skips the trial boot)"
 
 .PHONY: all setup cpp kmod device
 all: cpp kmod device ## build everything (sets up first what is missing)
@@ -93,6 +93,27 @@ test-frameworks: setup ## the frameworks' own tests on our plug-ins (ggml, PyTor
 
 bench: all ## measurements beside peers, one table; build/results/bench.json and plots/; QUICK=1 takes five minutes
 	@QUICK=$(QUICK) scripts/bench
+
+.PHONY: test-planted
+test-planted: all ## plant each known mistake into the model or the module: the harness must find it; results in build/results/planted.json
+	@scripts/planted
+
+.PHONY: test-vfio
+test-vfio: all ## the bring-up harness on the emulated device below any driver; results in build/results/bringup-vfio.json
+	@scripts/bringup-vfio
+
+.PHONY: test-browser
+test-browser: cpp ## the page of a trace in headless Chromium (fetched to the cache, 130 MB)
+	@scripts/chromium get >/dev/null
+	@scripts/test host --name trace-page
+
+.PHONY: install package
+PREFIX ?= /usr/local
+install: cpp ## install libraries, headers, tools and the module's sources under $(DESTDIR)$(PREFIX)
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX) >$(BUILD)/install.log || { tail -n 20 $(BUILD)/install.log; exit 1; }
+
+package: cpp ## Debian packages and the Python wheel of the ONNX Runtime plug-in, in build/packages/
+	@scripts/package
 
 .PHONY: guest reload
 guest: all ## a shell in the guest, device present, module ready to insmod; GDB=1 waits for gdb

@@ -65,24 +65,26 @@ static int enpu_engines_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
+/* Monitors read this all the time: it must not wake a device that sleeps, nor keep one awake. */
 static int enpu_queues_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
 	struct enpu_device *edev = to_enpu_device(entry->dev);
 	u32 i;
-	int idx, ret;
+	int idx;
 
-	ret = enpu_debugfs_enter(edev, &idx);
-	if (ret)
-		return ret;
+	if (!drm_dev_enter(&edev->drm, &idx))
+		return -ENODEV;
 	mutex_lock(&edev->hw_lock);
 	for (i = 0; i < edev->num_queues; i++) {
 		struct enpu_queue *queue = edev->queues[i];
-		u32 status;
+		u32 status = 0;
 
 		if (!queue)
 			continue;
-		status = enpu_read32(edev, ENPU_REG_QUEUE_STATUS(i));
+		/* One that runs is awake. */
+		if (edev->running)
+			status = enpu_read32(edev, ENPU_REG_QUEUE_STATUS(i));
 		seq_printf(m, "%u: %s as %u ctx %u state %u error %u tail %llu done %llu dead %d\n",
 			   i, queue->engine->name, queue->ctx->vm->as_id, queue->ctx->id,
 			   (u32)FIELD_GET(ENPU_QUEUE_STATUS_STATE, status),
@@ -90,7 +92,7 @@ static int enpu_queues_show(struct seq_file *m, void *unused)
 			   queue->done, queue->ctx->dead);
 	}
 	mutex_unlock(&edev->hw_lock);
-	enpu_debugfs_exit(edev, idx);
+	drm_dev_exit(idx);
 	return 0;
 }
 

@@ -28,6 +28,9 @@ LEFT_OUT = {
     "soak": "make test-soak: 10,000 jobs of four processes under 500 faults",
     "kernel-debug": "make test-kernel-debug: the guest lane, KUnit and kmemleak on the sanitizer kernel",
     "kernel-next": "make test-kernel-next: the guest lane on the newest kernel of Debian",
+    "planted": "make test-planted: mistakes planted into the model and the module, each to be found by the bring-up harness",
+    "vfio": "make test-vfio: the bring-up harness on the device below any driver, behind an IOMMU",
+    "browser": "make test-browser: the page of a trace in headless Chromium",
     "frameworks": "make test-frameworks: ggml's own operator tests on the backend",
     "bench": "make bench: measurements, no pass or fail",
 }

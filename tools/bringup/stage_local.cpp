@@ -32,6 +32,8 @@ void jobs(Machine& machine) {
         require_equal("a word of local memory, seen by the CPU", b.as<uint32_t>()[i],
                       in.as<uint32_t>()[i]);
     a.as<uint32_t>()[100] = 0xfeedbeef;
+    require_equal("a word of local memory after the CPU wrote to another block",
+                  b.as<uint32_t>()[100], in.as<uint32_t>()[100]);
     machine.must_run("copy of what the CPU wrote", machine.copy_engine(),
                      Stream().copy(out.va, a.va + 400, 4));
     require_equal("a word that the CPU wrote to local memory", out.as<uint32_t>()[0], 0xfeedbeef);

