@@ -267,7 +267,7 @@ TEST_CASE("tool: trace records the kernel's side of a program, and gives its exi
     REQUIRE(run.status == 0);
     const std::string page = read_bytes(base + ".html").value();
     for (const char* word : {"engine 0", "SUBMIT", "wait for the host", "enpu_irq",
-                             "jobs in flight", "mapped for the device", "(copy)"})
+                             "jobs in flight", "mapped for the device"})
         REQUIRE(page.find(word) != std::string::npos);
     REQUIRE(page.find("http") == std::string::npos);
     const std::string trace = read_bytes(base + ".pftrace").value();
