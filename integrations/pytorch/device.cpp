@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "policy.h"
+
 namespace enpu::pytorch {
 namespace {
 
@@ -48,7 +50,13 @@ Runtime::Runtime(const char* spec) {
         // What a backend lacks is refused where it is launched.
         rt_status_free(rt_kernel_for_op(device_, static_cast<enpu_op>(op), &kernels_[op]));
     }
-    new_stream(0);
+    try {
+        apply_policy(device_);
+        new_stream(0);
+    } catch (...) {
+        rt_device_close(device_);
+        throw;
+    }
 }
 
 rt_stream Runtime::stream(c10::StreamId id) {

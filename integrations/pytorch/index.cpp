@@ -16,6 +16,18 @@ void check_index(const Tensor& index, const char* op) {
                       ": expected an index of dtype int32 or int64, got ", index.scalar_type());
 }
 
+// The index with negative numbers counted from the end. The device reads a table by it, so that a
+// number out of range fails the work, as it does when elements are read.
+Tensor wrapped(const Tensor& index, int64_t count) {
+    const Tensor flat = index.reshape({-1});
+    const Tensor result = new_tensor(flat.sizes(), at::kLong);
+    if (flat.numel() == 0) return result.view(index.sizes());
+    TORCH_CHECK_INDEX(count > 0, "enpu: an axis without elements is indexed");
+    const enpu_op_gather_params params{ENPU_OP_GATHER_MODE_TAKE, 0};
+    launch(ENPU_OP_GATHER, params, {iota(count), flat, result});
+    return result.view(index.sizes());
+}
+
 // ---- reading
 
 void take_into(const Tensor& self, int64_t axis, const Tensor& index, const Tensor& out) {
@@ -72,7 +84,7 @@ Tensor& take_out(const Tensor& self, const Tensor& index, Tensor& out) {
 
 // Which of the last axis of `index` name which of `count` places: [..., count, n], BOOL.
 Tensor names(const Tensor& index, int64_t count) {
-    return iota(count).unsqueeze(1).eq(index.unsqueeze(-2));
+    return iota(count).unsqueeze(1).eq(wrapped(index, count).unsqueeze(-2));
 }
 
 // Of the indices that name a place, the last; its result counts.
@@ -244,10 +256,8 @@ Tensor& index_fill_tensor_(Tensor& self, int64_t dim, const Tensor& index, const
     const Tensor x = self.dim() ? self : self.unsqueeze(0);
     const int64_t axis = at::maybe_wrap_dim(dim, x.dim());
     const Tensor i = index.reshape({-1});
-    const Tensor wrapped = at::where(i.lt(0), i + x.size(axis), i);
     const Tensor place = x.movedim(axis, -1);
-    place.copy_(
-        at::where(names(wrapped, x.size(axis)).any(-1), value.to(self.scalar_type()), place));
+    place.copy_(at::where(names(i, x.size(axis)).any(-1), value.to(self.scalar_type()), place));
     return self;
 }
 Tensor& index_fill_scalar_(Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
@@ -299,9 +309,8 @@ Indexed join_indices(const Tensor& original, at::IOptTensorListRef given) {
         }
         if (first < 0) first = i;
         const int64_t size = r.self.size(i);
-        const Tensor wide = one.to(at::kLong);
-        const Tensor wrapped = at::where(wide.lt(0), wide + size, wide);
-        r.index = r.index.defined() ? r.index * size + wrapped : wrapped;
+        const Tensor number = wrapped(one, size);
+        r.index = r.index.defined() ? r.index * size + number : number;
         places *= size;
     }
     TORCH_CHECK(r.index.defined(), "enpu: index: no index was given");
@@ -343,9 +352,7 @@ Tensor& index_put_(Tensor& self, const c10::List<std::optional<Tensor>>& indices
 
 Tensor& put_(Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
     const Tensor flat = self.reshape({-1}), i = index.reshape({-1}), s = source.reshape({-1});
-    const Tensor wrapped = at::where(i.lt(0), i + flat.numel(), i);
-    const Tensor result =
-        accumulate ? flat.index_add(0, wrapped, s) : flat.index_copy(0, wrapped, s);
+    const Tensor result = accumulate ? flat.index_add(0, i, s) : flat.index_copy(0, i, s);
     return self.copy_(result.view(self.sizes()));
 }
 

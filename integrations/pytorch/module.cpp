@@ -5,6 +5,7 @@
 
 #include "device.h"
 #include "fallback.h"
+#include "policy.h"
 #include "random.h"
 
 namespace enpu::pytorch {
@@ -29,6 +30,23 @@ c10::Dict<std::string, int64_t> counters() {
     set("launches", counted.launches);
     set("bytes_h2d", counted.bytes_h2d);
     set("bytes_d2h", counted.bytes_d2h);
+    return result;
+}
+
+// What the policy did; empty without one.
+c10::Dict<std::string, int64_t> repairs() {
+    c10::Dict<std::string, int64_t> result;
+    if (!has_policy()) return result;
+    const rt_policy_report report = policy_report(Runtime::get().device());
+    const auto set = [&](const char* name, uint64_t value) {
+        result.insert(name, static_cast<int64_t>(value));
+    };
+    set("device_lost", report.device_lost);
+    set("failures", report.failures);
+    set("retries", report.retries);
+    set("repaired", report.repaired);
+    set("fallback_ops", report.fallback_ops);
+    set("refused", report.refused);
     return result;
 }
 
@@ -64,6 +82,7 @@ void set_rng_state(const at::Tensor& state) {
 
 TORCH_LIBRARY(enpu, m) {
     m.def("counters() -> Dict(str, int)", counters);
+    m.def("repairs() -> Dict(str, int)", repairs);
     m.def("fallbacks() -> Dict(str, int)", fallbacks);
     m.def("reset_fallbacks() -> ()", reset_fallback_counts);
     m.def("set_fallback(str mode) -> ()", [](const std::string& mode) { set_fallback(mode); });

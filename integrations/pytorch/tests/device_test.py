@@ -6,13 +6,38 @@ device_test.py     runs where PyTorch is (scripts/frameworks pytorch run), on $E
 """
 import os
 import pathlib
+import shutil
+import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import torch  # noqa: E402
 import torch_enpu  # noqa: E402,F401
 from torch import nn  # noqa: E402
+
+
+# Steps of a perceptron, checked against the CPU. Nothing is computed in place: that could not be done again.
+PROGRAM = f"""
+import sys
+sys.path.insert(0, {str(pathlib.Path(__file__).resolve().parents[1] / "python")!r})
+import torch, torch_enpu
+def train(device):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1)).to(device)
+    x = torch.randn(32, 8).to(device)
+    for _ in range(10):
+        model.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        for p in model.parameters():
+            p.data = p.data - 0.1 * p.grad
+    return loss.item()
+ours, theirs = train("enpu"), train("cpu")
+assert abs(ours - theirs) < 1e-5 * theirs, (ours, theirs)
+print("repairs", torch.enpu.repairs())
+"""
 
 
 class DeviceTest(unittest.TestCase):
@@ -169,6 +194,61 @@ class DeviceTest(unittest.TestCase):
                 losses[device].append(loss.item())
         torch.testing.assert_close(losses["enpu"], losses["cpu"], rtol=1e-4, atol=1e-5)
         self.assertLess(losses["enpu"][-1], losses["enpu"][0])
+
+    def test_writing_by_an_index_out_of_range_is_an_error(self):
+        for write in (lambda x, i: x.index_add(0, i, torch.ones(1, 3, device="enpu")), lambda x, i: x.index_fill(0, i, 1.0),
+                      lambda x, i: x.index_put((i,), torch.ones(1, 3, device="enpu")), lambda x, i: x.scatter(0, i.view(1, 1), 1.0)):
+            x = torch.zeros(4, 3, device="enpu")
+            self.same(write(x, torch.tensor([3], device="enpu"))[3, 0], torch.tensor(1.0))
+            with self.assertRaisesRegex(RuntimeError, "gather"):
+                write(x, torch.tensor([4], device="enpu")).cpu()
+            torch.enpu.recover()
+
+    def test_autocast(self):
+        layer, x = nn.Linear(8, 4).to("enpu"), torch.randn(3, 8)
+        for dtype in (torch.bfloat16, torch.float16):
+            with torch.autocast("enpu", dtype=dtype):
+                y = layer(x.to("enpu"))
+                loss = nn.functional.mse_loss(y, torch.zeros(3, 4, device="enpu"))
+            self.assertEqual((y.dtype, loss.dtype), (dtype, torch.float32))
+            layer.zero_grad()
+            loss.backward()
+            self.same(layer.weight.grad, self.gradient_on_the_cpu(layer, x), rtol=2e-2, atol=2e-2)
+
+    @staticmethod
+    def gradient_on_the_cpu(layer, x):
+        weight = layer.weight.detach().cpu().requires_grad_()
+        nn.functional.linear(x, weight, layer.bias.detach().cpu()).square().mean().backward()
+        return weight.grad
+
+    def in_a_process(self, program, **environment):
+        environment = dict(os.environ, **environment)
+        return subprocess.run([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=300, check=False)
+
+    def test_a_failing_device_ends_the_program_with_the_reason(self):
+        for fault, reason in (("lost:after=100", "device-lost"), ("wait:after=5,count=1", "work-failed")):
+            done = self.in_a_process(PROGRAM, ENPU_HAL_LAYERS="fault", ENPU_HAL_FAULTS=fault)
+            self.assertEqual(done.returncode, 1, done.stdout[-2000:])
+            self.assertRegex(done.stdout.splitlines()[-1], f"RuntimeError: enpu: .*injected.*{reason}")
+            self.assertIn(reason, done.stdout)
+
+    def test_with_the_policy_failed_operations_are_repaired_or_run_on_the_cpu(self):
+        for count, what in ((1, "repaired"), (2, "fallback_ops")):
+            done = self.in_a_process(PROGRAM, ENPU_TORCH_ON_FAILURE="cpu", ENPU_HAL_LAYERS="fault",
+                                     ENPU_HAL_FAULTS=f"wait:after=60,count={count}")
+            self.assertEqual(done.returncode, 0, done.stdout[-2000:])
+            self.assertRegex(done.stdout, f"repairs .*'{what}': 1")
+
+    def test_pytorch_finds_the_package_by_its_entry_point(self):
+        package = pathlib.Path(__file__).resolve().parents[1] / "python"
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(package, folder, dirs_exist_ok=True)
+            subprocess.run([sys.executable, "-c", "from setuptools import setup; setup()", "-q", "egg_info"], cwd=folder, check=True, timeout=120)
+            library = str(torch_enpu._library())
+            done = self.in_a_process("import torch; print(torch.ones(3, device='enpu').sum().item())", PYTHONPATH=folder,
+                                     ENPU_TORCH_LIBRARY=library)
+        self.assertEqual(done.stdout.splitlines()[-1:], ["3.0"], done.stdout)
 
     def test_saving_and_loading(self):
         import io  # pylint: disable=import-outside-toplevel

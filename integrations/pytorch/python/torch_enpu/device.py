@@ -112,6 +112,11 @@ def fallbacks():
     return dict(torch.ops.enpu.fallbacks())
 
 
+def repairs():
+    """What the policy of ENPU_TORCH_ON_FAILURE did about operations that failed; empty without it."""
+    return dict(torch.ops.enpu.repairs())
+
+
 def reset_fallbacks():
     torch.ops.enpu.reset_fallbacks()
 
