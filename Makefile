@@ -86,10 +86,10 @@ test-frameworks: setup ## the frameworks' own tests on our plug-ins (ggml, PyTor
 	@scripts/frameworks pytorch get
 	@scripts/cpp -DENPU_FRAMEWORKS=ON
 	@integrations/ggml/ops_test.py $(BUILD)/lib/libenpu-ggml.so $(BUILD)/results/frameworks.json
-	@ENPU_DEVICE=$${ENPU_DEVICE:-sim} scripts/frameworks pytorch run python3 $(CURDIR)/integrations/pytorch/tests/device_test.py
+	@ENPU_TORCH_LIBRARY=$(BUILD)/lib/libenpu-pytorch.so ENPU_DEVICE=$${ENPU_DEVICE:-sim} scripts/frameworks pytorch run python3 $(CURDIR)/integrations/pytorch/tests/device_test.py
 	@integrations/pytorch/tests/opinfo_test.py $(BUILD)/lib/libenpu-pytorch.so $(BUILD)/results/frameworks.json
 	@integrations/pytorch/tests/digits_test.py $(BUILD)/lib/libenpu-pytorch.so $(BUILD)/results/frameworks.json
-	@ENPU_DEVICE=$${ENPU_DEVICE:-sim} scripts/frameworks pytorch run python3 $(CURDIR)/integrations/pytorch/tests/distributed_test.py $(BUILD)/results/frameworks.json
+	@ENPU_TORCH_LIBRARY=$(BUILD)/lib/libenpu-pytorch.so ENPU_DEVICE=$${ENPU_DEVICE:-sim} scripts/frameworks pytorch run python3 $(CURDIR)/integrations/pytorch/tests/distributed_test.py $(BUILD)/results/frameworks.json
 
 bench: all ## measurements beside peers, one table; build/results/bench.json and plots/; QUICK=1 takes five minutes
 	@QUICK=$(QUICK) scripts/bench
