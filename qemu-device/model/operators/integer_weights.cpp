@@ -142,9 +142,13 @@ Outcome IntegerWeights::sums(Progress& progress, const int32_t*& sums) {
     const int8_t* from = nullptr;
     const Outcome outcome = plain(progress, from);
     if (outcome != Outcome::kDone) return outcome;
+    // Sums are 32-bit and wrap.
+    const auto plus = [](int32_t sum, int8_t weight) {
+        return static_cast<int32_t>(static_cast<uint32_t>(sum) + static_cast<uint32_t>(weight));
+    };
     const auto body = [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
-            to[i] = std::accumulate(from + i * terms, from + (i + 1) * terms, 0);
+            to[i] = std::accumulate(from + i * terms, from + (i + 1) * terms, int32_t{0}, plus);
     };
     if (!columns)
         return for_tiles(progress, count, std::max<int64_t>(kSumElements / terms, 1), body);
@@ -152,7 +156,7 @@ Outcome IntegerWeights::sums(Progress& progress, const int32_t*& sums) {
     const int64_t rows = std::max<int64_t>(kSumElements / count, 1);
     for (int64_t row = 0; row < terms; ++row) {
         if (row > 0 && row % rows == 0 && !progress.proceed()) return Outcome::kStopped;
-        for (int64_t n = 0; n < count; ++n) to[n] += from[row * count + n];
+        for (int64_t n = 0; n < count; ++n) to[n] = plus(to[n], from[row * count + n]);
     }
     return Outcome::kDone;
 }

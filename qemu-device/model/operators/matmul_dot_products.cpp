@@ -23,6 +23,10 @@ uint32_t wrapping(int64_t value) {
     return static_cast<uint32_t>(value);
 }
 
+int32_t add(int32_t a, int32_t b) {
+    return static_cast<int32_t>(wrapping(a) + wrapping(b));
+}
+
 class DotProductMatmul {
   public:
     explicit DotProductMatmul(const Call& call);
@@ -164,9 +168,10 @@ Outcome DotProductMatmul::column_sums(const Part& part) {
         for (int64_t k = 0; k < k_; ++k) {
             const int8_t* line = from + k * step_k;
             if (step_n == 1) {
-                for (int64_t n = 0; n < part.cols; ++n) columns[n] += line[n];
+                for (int64_t n = 0; n < part.cols; ++n) columns[n] = add(columns[n], line[n]);
             } else {
-                for (int64_t n = 0; n < part.cols; ++n) columns[n] += line[n * step_n];
+                for (int64_t n = 0; n < part.cols; ++n)
+                    columns[n] = add(columns[n], line[n * step_n]);
             }
         }
     }
