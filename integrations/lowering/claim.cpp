@@ -29,7 +29,16 @@ std::vector<size_t> host_operands(const std::string& op) {
         {"ConvInteger", {2, 3}},
         {"MatMulInteger", {2, 3}},
         {"QLinearConv", {1, 2, 4, 5, 6, 7}},
-        {"QLinearMatMul", {1, 2, 4, 5, 6, 7}}};
+        {"QLinearMatMul", {1, 2, 4, 5, 6, 7}},
+        {"Trilu", {1}},
+        {"OneHot", {1}},
+        {"TopK", {1}},
+        {"CumSum", {1}},
+        {"Compress", {1}},
+        {"ReverseSequence", {1}},
+        {"LSTM", {4}},
+        {"GRU", {4}},
+        {"RNN", {4}}};
     if (op.starts_with("Reduce")) return {1};
     const auto it = kTable.find(op);
     return it == kTable.end() ? std::vector<size_t>{} : it->second;
@@ -63,14 +72,27 @@ bool takes_dtype(const std::string& op, uint32_t dtype) {
                                                      "GlobalAveragePool",
                                                      "GlobalMaxPool",
                                                      "QuantizeLinear",
-                                                     "Mean"};
+                                                     "Mean",
+                                                     "NegativeLogLikelihoodLoss",
+                                                     "SoftmaxCrossEntropyLoss",
+                                                     "Attention",
+                                                     "RotaryEmbedding",
+                                                     "LSTM",
+                                                     "GRU",
+                                                     "RNN",
+                                                     "Hardmax",
+                                                     "LpPool",
+                                                     "LRN",
+                                                     "MeanVarianceNormalization",
+                                                     "DynamicQuantizeLinear"};
     static const std::set<std::string> kBool = {"And", "Or", "Xor", "Not", "Where"};
     static const std::set<std::string> kBits = {"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift",
                                                 "BitwiseNot"};
     static const std::set<std::string> kAnyNumber = {"Clip", "Relu", "Abs", "Neg", "Sign"};
     static const std::set<std::string> kImages = {"MaxPool", "AveragePool", "Resize", "Upsample"};
-    static const std::set<std::string> kNumbers = {"Add", "Sub",   "Mul", "Div",    "Mod",
-                                                   "Pow", "PRelu", "Sum", "ArgMax", "ArgMin"};
+    static const std::set<std::string> kNumbers = {"Add",    "Sub",    "Mul",   "Div",
+                                                   "Mod",    "Pow",    "PRelu", "Sum",
+                                                   "ArgMax", "ArgMin", "TopK",  "CumSum"};
     const bool byte = dtype == ENPU_OP_I8 || dtype == ENPU_OP_U8;
     if (is_in(op, kFloatOnly)) return is_float(dtype);
     if (is_in(op, kBool)) return dtype == ENPU_OP_BOOL;
@@ -98,15 +120,22 @@ std::string check_types(const Graph& graph, const Node& node) {
     if (host_only(node.op) || node.inputs.empty()) return {};
     const uint32_t dtype = dtype_of(graph, node.inputs[0]);
     if (!takes_dtype(node.op, dtype)) return std::string("not for ") + dtype_name(dtype);
-    const bool mixed = node.op == "Pow" && dtype != dtype_of(graph, node.input(1));
-    if (mixed && !graph.scalar(node.input(1))) return "base and exponent have different types";
     return {};
 }
 
 std::string check_features(const Graph& graph, const Node& node) {
     const size_t outputs = node.outputs.size();
     const bool second = outputs > 1 && node.outputs[1] >= 0;
-    if (second && node.op != "Split") return "only the first output is supported";
+    static const std::set<std::string> kMore = {"Split",
+                                                "LayerNormalization",
+                                                "LSTM",
+                                                "GRU",
+                                                "RNN",
+                                                "TopK",
+                                                "Attention",
+                                                "SoftmaxCrossEntropyLoss",
+                                                "DynamicQuantizeLinear"};
+    if (second && !is_in(node.op, kMore)) return "only the first output is supported";
     if (node.op == "Dropout" && node.input(2) >= 0) return "training is unsupported";
     if (node.op == "BatchNormalization" && node.integer("training_mode", 0)) {
         return "training is unsupported";
@@ -119,7 +148,6 @@ std::string check_features(const Graph& graph, const Node& node) {
     if (node.op == "MaxPool" && node.integer("storage_order", 0))
         return "storage_order is unsupported";
     if (node.op == "Resize") {
-        if (node.integer("antialias", 0)) return "antialias is unsupported";
         if (node.text("keep_aspect_ratio_policy", "stretch") != "stretch") {
             return "keep_aspect_ratio_policy other than stretch is unsupported";
         }

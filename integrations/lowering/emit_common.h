@@ -9,12 +9,18 @@ namespace enpu::lowering {
 
 using EmitTable = std::map<std::string, EmitFunction>;
 
-const EmitTable& conv_emitters();         // Conv, ConvTranspose, pools, Resize
+const EmitTable& conv_emitters();         // Conv, ConvTranspose, pools
+const EmitTable& resize_emitters();       // Resize, Upsample
 const EmitTable& matmul_emitters();       // MatMul, Gemm
 const EmitTable& elementwise_emitters();  // functions, arithmetic, compare, Where, Cast, quantise
 const EmitTable& reduction_emitters();    // softmax, norms, Reduce*, Arg*
 const EmitTable& integer_emitters();      // ConvInteger, MatMulInteger, QLinearConv, QLinearMatMul
 const EmitTable& movement_emitters();     // Reshape … Gather
+const EmitTable& loss_emitters();         // NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss
+const EmitTable& attention_emitters();    // Attention, RotaryEmbedding
+const EmitTable& recurrent_emitters();    // LSTM, GRU, RNN
+const EmitTable& selection_emitters();    // Trilu, OneHot, TopK, CumSum, GatherND …
+const EmitTable& statistics_emitters();   // MeanVarianceNormalization, LRN, DynamicQuantizeLinear
 
 enpu_op_unary_params unary_params(const Activation& activation);
 

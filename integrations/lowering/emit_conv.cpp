@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Convolutions, pools and resize: images, kept channels-last.
+// Convolutions and pools: images, kept channels-last.
 #include <algorithm>
-#include <cmath>
 
+#include "blocks.h"
 #include "emit_common.h"
 #include "shapes.h"
 
@@ -129,20 +129,17 @@ int64_t pooled(int64_t input, const Window& w, size_t i, bool ceil) {
     return output;
 }
 
-void emit_pool(Emitter& e, const Node& node) {
-    const size_t rank = e.dims(node.input(0)).size();
-    const View x = e.channels_last(as_image(e, e.device(node.input(0)), "a pool"));
+// The pool that `node` describes, of `input`.
+View pool(Emitter& e, const Node& node, const View& input, uint32_t function) {
+    const size_t rank = input.dims.size();
+    const View x = e.channels_last(as_image(e, input, "a pool"));
     Window w = read_window(node, rank - 2, node.integers("kernel_shape"));
     resolve_auto_pad(node, x.dims, w);
     const bool ceil = node.integer("ceil_mode", 0) != 0;
     const Dims dims = {x.dims[0], x.dims[1], pooled(x.dims[2], w, 0, ceil),
                        pooled(x.dims[3], w, 1, ceil)};
     enpu_op_pool_params p{};
-    p.function = ENPU_OP_POOL_MAX;
-    if (node.op == "AveragePool") {
-        p.function = node.integer("count_include_pad", 0) ? ENPU_OP_POOL_AVERAGE_INCLUDE_PAD
-                                                          : ENPU_OP_POOL_AVERAGE;
-    }
+    p.function = function;
     for (size_t i = 0; i < 2; ++i) {
         p.kernel[i] = static_cast<uint32_t>(w.kernel[i]);
         p.stride[i] = static_cast<uint32_t>(w.stride[i]);
@@ -151,7 +148,31 @@ void emit_pool(Emitter& e, const Node& node) {
     for (size_t i = 0; i < 4; ++i) p.pad[i] = static_cast<uint32_t>(w.pad[i]);
     const View y = e.temporary(x.dtype, dims, channels_last_strides(dims));
     e.add(ENPU_OP_POOL2D_FWD, p, {x, y});
-    e.define(node.outputs[0], from_image(y, rank));
+    return from_image(y, rank);
+}
+
+void emit_pool(Emitter& e, const Node& node) {
+    uint32_t function = ENPU_OP_POOL_MAX;
+    if (node.op == "AveragePool") {
+        function = node.integer("count_include_pad", 0) ? ENPU_OP_POOL_AVERAGE_INCLUDE_PAD
+                                                        : ENPU_OP_POOL_AVERAGE;
+    }
+    e.define(node.outputs[0], pool(e, node, e.device(node.input(0)), function));
+}
+
+// The root of the sum of powers: elements times their mean.
+void emit_lp_pool(Emitter& e, const Node& node) {
+    if (node.integer("ceil_mode", 0)) fail("LpPool with ceil_mode is unsupported");
+    const auto p = static_cast<float>(node.integer("p", 2));
+    if (p < 1) fail("p must be at least 1");
+    const View size = unary(e, ENPU_OP_UNARY_ABS, e.device(node.input(0)));
+    const View power =
+        p == 1 ? size : binary(e, ENPU_OP_BINARY_POW, size, scalar(e, size.dtype, p));
+    const View mean = pool(e, node, power, ENPU_OP_POOL_AVERAGE_INCLUDE_PAD);
+    const auto count = static_cast<float>(element_count(node.integers("kernel_shape")));
+    const View sum = unary(e, ENPU_OP_UNARY_SCALE, mean, count, 0);
+    e.define(node.outputs[0],
+             p == 1 ? sum : binary(e, ENPU_OP_BINARY_POW, sum, scalar(e, sum.dtype, 1 / p)));
 }
 
 void emit_global_pool(Emitter& e, const Node& node) {
@@ -170,85 +191,6 @@ void emit_global_pool(Emitter& e, const Node& node) {
     e.define(node.outputs[0], y);
 }
 
-template <size_t n>
-uint32_t pick(const std::string& text, const char* const (&names)[n], const char* what) {
-    for (size_t i = 0; i < n; ++i) {
-        if (text == names[i]) return static_cast<uint32_t>(i);
-    }
-    fail(std::string(what) + " '" + text + "' is unknown");
-}
-
-constexpr const char* kResizeModes[] = {"nearest", "linear", "cubic"};
-constexpr const char* kCoordinates[] = {"half_pixel", "pytorch_half_pixel",   "align_corners",
-                                        "asymmetric", "half_pixel_symmetric", "tf_crop_and_resize"};
-constexpr const char* kRounding[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
-
-// Dims and scales of a Resize or Upsample; operands differ with the operator set.
-void resize_shape(Emitter& e, const Node& node, const Dims& x, Dims& y, enpu_op_resize_params& p) {
-    const bool upsample = node.op == "Upsample";
-    const bool old = upsample || node.inputs.size() == 2;
-    const int scales = node.input(old ? 1 : 2), sizes = old ? -1 : node.input(3);
-    std::vector<double> scale;
-    if (scales >= 0) {
-        const HostTensorPtr tensor = e.host(scales);
-        if (!tensor) fail("scales is computed on the device and not known while compiling");
-        scale = as_f64(*tensor);
-    }
-    const auto size = e.integers(sizes, "sizes");
-    auto axes = node.integers("axes");
-    if (axes.empty()) {
-        for (size_t i = 0; i < x.size(); ++i) axes.push_back(static_cast<int64_t>(i));
-    }
-    if (!node.text("keep_aspect_ratio_policy", "stretch").starts_with("stretch")) {
-        fail("keep_aspect_ratio_policy other than stretch is unsupported");
-    }
-    y = x;
-    const bool by_size = scale.empty();
-    if ((by_size ? size.size() : scale.size()) != axes.size()) {
-        fail("sizes or scales has the wrong length");
-    }
-    for (size_t i = 0; i < axes.size(); ++i) {
-        const auto axis = static_cast<size_t>(normalise_axis(axes[i], x.size()));
-        if (by_size) {
-            y[axis] = size[i];
-        } else {
-            p.scale[axis] = static_cast<float>(scale[i]);
-            y[axis] = static_cast<int64_t>(
-                std::floor(static_cast<float>(x[axis]) * static_cast<float>(scale[i])));
-        }
-    }
-}
-
-void emit_resize(Emitter& e, const Node& node) {
-    View x = e.device(node.input(0));
-    enpu_op_resize_params p{};
-    Dims dims;
-    resize_shape(e, node, x.dims, dims, p);
-    const bool plain = node.op == "Upsample" || node.inputs.size() == 2;  // before operator set 11
-    p.mode = pick(node.text("mode", "nearest"), kResizeModes, "mode");
-    p.coord = pick(node.text("coordinate_transformation_mode", plain ? "asymmetric" : "half_pixel"),
-                   kCoordinates, "coordinate_transformation_mode");
-    p.round = pick(node.text("nearest_mode", plain ? "floor" : "round_prefer_floor"), kRounding,
-                   "nearest_mode");
-    p.cubic_a = node.real("cubic_coeff_a", -0.75f);
-    p.exclude_outside = node.integer("exclude_outside", 0) != 0;
-    p.extrapolation = node.real("extrapolation_value", 0);
-    if (p.coord == ENPU_OP_RESIZE_COORD_TF_CROP_AND_RESIZE)
-        fail("tf_crop_and_resize is unsupported");
-    if (dims == x.dims) {
-        bool whole = true;
-        for (float s : p.scale) whole = whole && (s == 0 || s == 1);
-        if (whole) {
-            e.define(node.outputs[0], x);
-            return;
-        }
-    }
-    if (dims.size() == 4) x = e.channels_last(x);
-    const View y = e.temporary(x.dtype, dims, strides_like(x, dims));
-    e.add(ENPU_OP_RESIZE, p, {x, y});
-    e.define(node.outputs[0], y);
-}
-
 }  // namespace
 
 const EmitTable& conv_emitters() {
@@ -257,10 +199,9 @@ const EmitTable& conv_emitters() {
         {"ConvTranspose", emit_conv_transpose},
         {"MaxPool", emit_pool},
         {"AveragePool", emit_pool},
+        {"LpPool", emit_lp_pool},
         {"GlobalAveragePool", emit_global_pool},
         {"GlobalMaxPool", emit_global_pool},
-        {"Resize", emit_resize},
-        {"Upsample", emit_resize},
     };
     return kTable;
 }

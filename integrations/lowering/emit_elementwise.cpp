@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "activation.h"
+#include "blocks.h"
 #include "emit_common.h"
 #include "shapes.h"
 
@@ -15,13 +16,7 @@ enpu_op_unary_params unary_params(const Activation& a) {
 namespace {
 
 void emit_function(Emitter& e, const Node& node, const View& x, const Activation& activation) {
-    const uint32_t dtype =
-        activation.function == ENPU_OP_UNARY_ISNAN || activation.function == ENPU_OP_UNARY_ISINF
-            ? uint32_t{ENPU_OP_BOOL}
-            : x.dtype;
-    const View y = e.temporary(dtype, x.dims, strides_like(x, x.dims));
-    e.add(ENPU_OP_UNARY, unary_params(activation), {x, y});
-    e.define(node.outputs[0], y);
+    e.define(node.outputs[0], activate(e, activation, x));
 }
 
 // "Unary" made by the passes, and functions that they left alone.
@@ -58,58 +53,37 @@ void emit_is_inf(Emitter& e, const Node& node) {
     emit_function(e, node, e.device(node.input(0)), {ENPU_OP_UNARY_ISINF, which, 0});
 }
 
-struct BinaryKind {
-    uint32_t function;
-    bool gives_bool;
-};
-
-const std::map<std::string, BinaryKind>& binary_kinds() {
-    static const std::map<std::string, BinaryKind> kTable = {
-        {"Add", {ENPU_OP_BINARY_ADD, false}},
-        {"Sub", {ENPU_OP_BINARY_SUB, false}},
-        {"Mul", {ENPU_OP_BINARY_MUL, false}},
-        {"Div", {ENPU_OP_BINARY_DIV, false}},
-        {"Min", {ENPU_OP_BINARY_MIN, false}},
-        {"Max", {ENPU_OP_BINARY_MAX, false}},
-        {"Pow", {ENPU_OP_BINARY_POW, false}},
-        {"PRelu", {ENPU_OP_BINARY_PRELU, false}},
-        {"Sum", {ENPU_OP_BINARY_ADD, false}},
-        {"Equal", {ENPU_OP_BINARY_EQ, true}},
-        {"Less", {ENPU_OP_BINARY_LT, true}},
-        {"LessOrEqual", {ENPU_OP_BINARY_LE, true}},
-        {"Greater", {ENPU_OP_BINARY_GT, true}},
-        {"GreaterOrEqual", {ENPU_OP_BINARY_GE, true}},
-        {"And", {ENPU_OP_BINARY_AND, false}},
-        {"Or", {ENPU_OP_BINARY_OR, false}},
-        {"Xor", {ENPU_OP_BINARY_XOR, false}},
-        {"BitwiseAnd", {ENPU_OP_BINARY_BIT_AND, false}},
-        {"BitwiseOr", {ENPU_OP_BINARY_BIT_OR, false}},
-        {"BitwiseXor", {ENPU_OP_BINARY_BIT_XOR, false}},
+const std::map<std::string, uint32_t>& binary_functions() {
+    static const std::map<std::string, uint32_t> kTable = {
+        {"Add", ENPU_OP_BINARY_ADD},          {"Sub", ENPU_OP_BINARY_SUB},
+        {"Mul", ENPU_OP_BINARY_MUL},          {"Div", ENPU_OP_BINARY_DIV},
+        {"Min", ENPU_OP_BINARY_MIN},          {"Max", ENPU_OP_BINARY_MAX},
+        {"Pow", ENPU_OP_BINARY_POW},          {"PRelu", ENPU_OP_BINARY_PRELU},
+        {"Sum", ENPU_OP_BINARY_ADD},          {"Equal", ENPU_OP_BINARY_EQ},
+        {"Less", ENPU_OP_BINARY_LT},          {"LessOrEqual", ENPU_OP_BINARY_LE},
+        {"Greater", ENPU_OP_BINARY_GT},       {"GreaterOrEqual", ENPU_OP_BINARY_GE},
+        {"And", ENPU_OP_BINARY_AND},          {"Or", ENPU_OP_BINARY_OR},
+        {"Xor", ENPU_OP_BINARY_XOR},          {"BitwiseAnd", ENPU_OP_BINARY_BIT_AND},
+        {"BitwiseOr", ENPU_OP_BINARY_BIT_OR}, {"BitwiseXor", ENPU_OP_BINARY_BIT_XOR},
     };
     return kTable;
 }
 
-// The layout of a result follows the operand that is not broadcast.
-Dims result_strides(const View& a, const View& b, const Dims& dims) {
-    if (a.dims == dims) return strides_like(a, dims);
-    if (b.dims == dims) return strides_like(b, dims);
-    return a.dims.size() == dims.size() ? strides_like(a, dims) : row_major_strides(dims);
-}
-
-View binary(Emitter& e, const BinaryKind& kind, const View& a, const View& b,
-            const Activation& activation) {
-    if (a.dtype != b.dtype) fail("operands of different element types");
-    const Dims dims = broadcast_dims(a.dims, b.dims);
-    const View y = e.temporary(kind.gives_bool ? uint32_t{ENPU_OP_BOOL} : a.dtype, dims,
-                               result_strides(a, b, dims));
-    const enpu_op_binary_params p{kind.function, activation.function, activation.alpha,
-                                  activation.beta};
-    e.add(ENPU_OP_BINARY, p, {e.broadcast(a, dims), e.broadcast(b, dims), y});
-    return y;
+// Base and exponent of different types: computed in that of the one that is a float.
+bool emit_mixed_power(Emitter& e, const Node& node) {
+    const View base = e.device(node.input(0)), exponent = e.device(node.input(1));
+    if (base.dtype == exponent.dtype) return false;
+    const uint32_t dtype = is_float(base.dtype)       ? base.dtype
+                           : is_float(exponent.dtype) ? exponent.dtype
+                                                      : uint32_t{ENPU_OP_I64};
+    const View y = binary(e, ENPU_OP_BINARY_POW, cast(e, base, dtype), cast(e, exponent, dtype));
+    e.define(node.outputs[0], cast(e, y, base.dtype));
+    return true;
 }
 
 void emit_binary(Emitter& e, const Node& node) {
-    const auto it = binary_kinds().find(node.op);
+    const auto it = binary_functions().find(node.op);
+    if (node.op == "Pow" && emit_mixed_power(e, node)) return;
     View y = e.device(node.input(0));
     if (node.inputs.size() == 1) {
         e.define(node.outputs[0], y);
@@ -127,7 +101,7 @@ void emit_binary(Emitter& e, const Node& node) {
 void emit_mean(Emitter& e, const Node& node) {
     View y = e.device(node.input(0));
     for (size_t i = 1; i < node.inputs.size(); ++i) {
-        y = binary(e, {ENPU_OP_BINARY_ADD, false}, y, e.device(node.inputs[i]), {});
+        y = binary(e, ENPU_OP_BINARY_ADD, y, e.device(node.inputs[i]));
     }
     emit_function(e, node, y,
                   {ENPU_OP_UNARY_SCALE, 1.0f / static_cast<float>(node.inputs.size()), 0});
@@ -135,37 +109,28 @@ void emit_mean(Emitter& e, const Node& node) {
 
 void emit_mod(Emitter& e, const Node& node) {
     const bool fmod = node.integer("fmod", 0) != 0;
-    e.define(node.outputs[0], binary(e, {fmod ? ENPU_OP_BINARY_FMOD : ENPU_OP_BINARY_MOD, false},
-                                     e.device(node.input(0)), e.device(node.input(1)), {}));
+    e.define(node.outputs[0], binary(e, fmod ? ENPU_OP_BINARY_FMOD : ENPU_OP_BINARY_MOD,
+                                     e.device(node.input(0)), e.device(node.input(1))));
 }
 
 void emit_shift(Emitter& e, const Node& node) {
     const bool left = node.text("direction", "") == "LEFT";
     e.define(node.outputs[0],
-             binary(e, {left ? ENPU_OP_BINARY_SHIFT_LEFT : ENPU_OP_BINARY_SHIFT_RIGHT, false},
-                    e.device(node.input(0)), e.device(node.input(1)), {}));
+             binary(e, left ? ENPU_OP_BINARY_SHIFT_LEFT : ENPU_OP_BINARY_SHIFT_RIGHT,
+                    e.device(node.input(0)), e.device(node.input(1))));
 }
 
 void emit_where(Emitter& e, const Node& node) {
-    const View c = e.device(node.input(0)), a = e.device(node.input(1)),
-               b = e.device(node.input(2));
-    if (a.dtype != b.dtype) fail("operands of different element types");
-    const Dims dims = broadcast_dims(broadcast_dims(c.dims, a.dims), b.dims);
-    const View y = e.temporary(a.dtype, dims, result_strides(a, b, dims));
-    e.add(ENPU_OP_SELECT, {e.broadcast(c, dims), e.broadcast(a, dims), e.broadcast(b, dims), y});
-    e.define(node.outputs[0], y);
+    e.define(node.outputs[0],
+             select(e, e.device(node.input(0)), e.device(node.input(1)), e.device(node.input(2))));
 }
 
 void emit_cast(Emitter& e, const Node& node) {
-    const View x = e.device(node.input(0));
-    const auto dtype = static_cast<uint32_t>(node.integer("dtype", ENPU_OP_NONE));
-    if (dtype == x.dtype) {
-        e.define(node.outputs[0], x);
-        return;
-    }
-    const View y = e.temporary(dtype, x.dims, strides_like(x, x.dims));
-    e.add(ENPU_OP_CAST, {x, y});
-    e.define(node.outputs[0], y);
+    // CastLike: the type of the second operand.
+    const uint32_t dtype = node.op == "CastLike"
+                               ? e.dtype(node.input(1))
+                               : static_cast<uint32_t>(node.integer("dtype", ENPU_OP_NONE));
+    e.define(node.outputs[0], cast(e, e.device(node.input(0)), dtype));
 }
 
 // A scale or zero point: one element, or one an index of `axis`.
@@ -210,10 +175,11 @@ const EmitTable& elementwise_emitters() {
             {"BitShift", emit_shift},
             {"Where", emit_where},
             {"Cast", emit_cast},
+            {"CastLike", emit_cast},
             {"QuantizeLinear", emit_quantize},
             {"DequantizeLinear", emit_quantize},
         };
-        for (const auto& [name, kind] : binary_kinds()) table[name] = emit_binary;
+        for (const auto& [name, function] : binary_functions()) table[name] = emit_binary;
         return table;
     }();
     return kTable;
@@ -221,8 +187,10 @@ const EmitTable& elementwise_emitters() {
 
 EmitFunction find_emitter(const std::string& op) {
     for (const EmitTable* table :
-         {&conv_emitters(), &matmul_emitters(), &elementwise_emitters(), &reduction_emitters(),
-          &movement_emitters(), &integer_emitters()}) {
+         {&conv_emitters(), &resize_emitters(), &matmul_emitters(), &elementwise_emitters(),
+          &reduction_emitters(), &movement_emitters(), &integer_emitters(), &loss_emitters(),
+          &attention_emitters(), &recurrent_emitters(), &selection_emitters(),
+          &statistics_emitters()}) {
         const auto it = table->find(op);
         if (it != table->end()) return it->second;
     }

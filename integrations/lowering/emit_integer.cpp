@@ -3,6 +3,7 @@
 // zero points are known while compiling, as they are in quantised models.
 #include <algorithm>
 
+#include "blocks.h"
 #include "emit_common.h"
 #include "shapes.h"
 
@@ -86,6 +87,9 @@ void emit_conv(Emitter& e, const Node& node) {
 void emit_matmul(Emitter& e, const Node& node) {
     const Quantised q = describe(node);
     View a = e.device(node.input(0)), b = e.device(node.input(q.weights));
+    if (a.dims.size() >= 2 && b.dims.size() >= 2 && node.integer("transB", 0)) {
+        b = swapped(b, b.dims.size() - 2, b.dims.size() - 1);
+    }
     if (a.dims.size() < 2 || b.dims.size() < 2) fail("integer products of vectors are unsupported");
     const Dims batch = broadcast_dims(Dims(a.dims.begin(), a.dims.end() - 2),
                                       Dims(b.dims.begin(), b.dims.end() - 2));
@@ -101,9 +105,11 @@ void emit_matmul(Emitter& e, const Node& node) {
     dims.back() = b.dims.back();
     View y = e.temporary(result_dtype(e, node, q), dims);
     if (q.rounded) y.zero_point = zero_point(e, node.input(7));
+    View bias;
+    if (q.rounded && node.input(8) >= 0) bias = e.broadcast(e.device(node.inputs[8]), dims);
     e.add(ENPU_OP_MATMUL_FWD, enpu_op_matmul_params{},
           {with_zero_point(a, zero_point(e, q.x_zero)), with_zero_point(b, zero_point(e, q.w_zero)),
-           View{}, View{}, factors_of(e, node, q, b.dims.back()), y});
+           bias, View{}, factors_of(e, node, q, b.dims.back()), y});
     e.define(node.outputs[0], with_zero_point(y, 0));
 }
 

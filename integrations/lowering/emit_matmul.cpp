@@ -2,6 +2,7 @@
 // Matrix products.
 #include <algorithm>
 
+#include "blocks.h"
 #include "emit_common.h"
 #include "shapes.h"
 
@@ -13,20 +14,6 @@ struct Product {
     float scale = 1;
     bool vector_a = false, vector_b = false;  // operands of rank 1: their axis goes from the result
 };
-
-View with_axis(View view, size_t axis) {
-    const auto at = static_cast<std::ptrdiff_t>(axis);
-    view.dims.insert(view.dims.begin() + at, 1);
-    view.strides.insert(view.strides.begin() + at, 1);
-    return view;
-}
-
-View without_axis(View view, size_t axis) {
-    const auto at = static_cast<std::ptrdiff_t>(axis);
-    view.dims.erase(view.dims.begin() + at);
-    view.strides.erase(view.strides.begin() + at);
-    return view;
-}
 
 // Equal batch dims by broadcasting.
 void align_batches(Product& p) {

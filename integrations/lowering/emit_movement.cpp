@@ -2,6 +2,7 @@
 // What only moves elements. Most of it is another view of the same memory and costs nothing.
 #include <algorithm>
 
+#include "blocks.h"
 #include "emit_common.h"
 #include "shapes.h"
 
@@ -116,24 +117,9 @@ void emit_concat(Emitter& e, const Node& node) {
         if (element_count(e.dims(v)) > 0) parts.push_back(e.device(v));
     }
     if (parts.empty()) fail("all operands are without elements");
-    Dims dims = parts[0].dims;
-    const auto axis = static_cast<size_t>(normalise_axis(node.integer("axis", 0), dims.size()));
-    dims[axis] = 0;
-    for (const View& part : parts) {
-        Dims others = part.dims;
-        if (others.size() != dims.size()) fail("operands of different rank");
-        dims[axis] += others[axis];
-        others[axis] = parts[0].dims[axis];
-        if (others != parts[0].dims) fail("operands whose other dims differ");
-    }
-    const View y = e.temporary(parts[0].dtype, dims, strides_like(parts[0], dims));
-    View slot = y;
-    for (const View& part : parts) {
-        slot.dims = part.dims;
-        e.move(part, slot);
-        slot.offset += part.dims[axis] * y.strides[axis];
-    }
-    e.define(node.outputs[0], y);
+    const auto axis =
+        static_cast<size_t>(normalise_axis(node.integer("axis", 0), parts[0].dims.size()));
+    e.define(node.outputs[0], join(e, parts, axis));
 }
 
 void emit_expand(Emitter& e, const Node& node) {
@@ -227,20 +213,8 @@ void emit_gather(Emitter& e, const Node& node) {
     const View x = e.device(node.input(0));
     const View indices = e.device(node.input(1));
     const auto axis = static_cast<size_t>(normalise_axis(node.integer("axis", 0), x.dims.size()));
-    enpu_op_gather_params p{ENPU_OP_GATHER_MODE_TAKE, static_cast<uint32_t>(axis)};
-    Dims dims;
-    if (node.op == "GatherElements") {
-        p.mode = ENPU_OP_GATHER_MODE_ELEMENTS;
-        dims = indices.dims;
-    } else {
-        const auto split = x.dims.begin() + static_cast<std::ptrdiff_t>(axis);
-        dims.assign(x.dims.begin(), split);
-        dims.insert(dims.end(), indices.dims.begin(), indices.dims.end());
-        dims.insert(dims.end(), split + 1, x.dims.end());
-    }
-    const View y = e.temporary(x.dtype, dims);
-    e.add(ENPU_OP_GATHER, p, {x, indices, y});
-    e.define(node.outputs[0], y);
+    e.define(node.outputs[0], node.op == "GatherElements" ? gather_elements(e, x, indices, axis)
+                                                          : take(e, x, indices, axis));
 }
 
 // Blocks of channels to pixels and back: a transpose of rank 6.

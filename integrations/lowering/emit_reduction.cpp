@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Softmax, norms, reductions, arg max.
+#include "blocks.h"
 #include "emit_common.h"
 #include "shapes.h"
 
@@ -12,19 +13,14 @@ void emit_softmax(Emitter& e, const Node& node) {
     const bool old = node.opset > 0 && node.opset < 13;  // flattened to a matrix at axis
     const auto axis =
         static_cast<size_t>(normalise_axis(node.integer("axis", old ? 1 : -1), x.dims.size()));
-    enpu_op_softmax_params p{static_cast<uint32_t>(axis), node.op == "LogSoftmax"};
     if (!old || axis + 1 == x.dims.size()) {
-        const View y = e.temporary(x.dtype, x.dims, strides_like(x, x.dims));
-        e.add(ENPU_OP_SOFTMAX_FWD, p, {x, y});
-        e.define(node.outputs[0], y);
+        e.define(node.outputs[0], softmax(e, x, axis, node.op == "LogSoftmax"));
         return;
     }
     const auto split = x.dims.begin() + static_cast<std::ptrdiff_t>(axis);
     const Dims flat = {element_count(Dims(x.dims.begin(), split)),
                        element_count(Dims(split, x.dims.end()))};
-    const View y = e.temporary(x.dtype, flat);
-    p.axis = 1;
-    e.add(ENPU_OP_SOFTMAX_FWD, p, {e.reshape(x, flat), y});
+    const View y = softmax(e, e.reshape(x, flat), 1, node.op == "LogSoftmax");
     e.define(node.outputs[0], e.reshape(y, x.dims));
 }
 
@@ -43,9 +39,6 @@ View broadcast_optional(Emitter& e, int value, const Dims& dims) {
 }
 
 void emit_layer_norm(Emitter& e, const Node& node) {
-    for (size_t i = 1; i < node.outputs.size(); ++i) {
-        if (node.outputs[i] >= 0) fail("the mean of a layer norm as an output is unsupported");
-    }
     const View x = e.device(node.input(0));
     const bool rms = node.op == "RMSNormalization";
     enpu_op_norm_params p = norm_params(rms ? ENPU_OP_NORM_RMS : ENPU_OP_NORM_LAYER, node);
@@ -55,6 +48,14 @@ void emit_layer_norm(Emitter& e, const Node& node) {
           {x, broadcast_optional(e, node.input(1), x.dims),
            broadcast_optional(e, node.input(2), x.dims), View{}, View{}, y});
     e.define(node.outputs[0], y);
+    if (node.outputs.size() < 2) return;
+    uint32_t axes = 0;
+    for (size_t axis = p.axis; axis < x.dims.size(); ++axis) axes |= 1u << axis;
+    const Moments m = moments(e, x, axes);
+    e.define(node.outputs[1], m.mean);
+    if (node.outputs.size() > 2) {
+        e.define(node.outputs[2], inverse_deviation(e, m.variance, p.epsilon));
+    }
 }
 
 void emit_batch_norm(Emitter& e, const Node& node) {
@@ -109,26 +110,16 @@ void emit_reduce(Emitter& e, const Node& node) {
     uint32_t axes = 0;
     for (int64_t axis : named) axes |= 1u << normalise_axis(axis, x.dims.size());
     if (named.empty()) axes = (1u << x.dims.size()) - 1;
-    Dims dims = x.dims;
-    for (size_t i = 0; i < dims.size(); ++i) {
-        if (axes >> i & 1) dims[i] = 1;
-    }
-    const View y = e.temporary(x.dtype, dims, strides_like(x, dims));
-    e.add(ENPU_OP_REDUCE, enpu_op_reduce_params{reduce_functions().at(node.op), axes}, {x, y});
+    const View y = reduce(e, reduce_functions().at(node.op), x, axes);
     e.define(node.outputs[0], node.integer("keepdims", 1) ? y : squeezed(e, y, axes));
 }
 
 void emit_arg(Emitter& e, const Node& node) {
     const View x = e.device(node.input(0));
-    enpu_op_arg_params p{};
-    p.smallest = node.op == "ArgMin";
-    p.axis = static_cast<uint32_t>(normalise_axis(node.integer("axis", 0), x.dims.size()));
-    p.last = node.integer("select_last_index", 0) != 0;
-    Dims dims = x.dims;
-    dims[p.axis] = 1;
-    const View y = e.temporary(ENPU_OP_I64, dims);
-    e.add(ENPU_OP_ARG_REDUCE, p, {x, y});
-    e.define(node.outputs[0], node.integer("keepdims", 1) ? y : squeezed(e, y, 1u << p.axis));
+    const auto axis = static_cast<size_t>(normalise_axis(node.integer("axis", 0), x.dims.size()));
+    const View y =
+        arg_reduce(e, x, axis, node.op == "ArgMin", node.integer("select_last_index", 0) != 0);
+    e.define(node.outputs[0], node.integer("keepdims", 1) ? y : squeezed(e, y, 1u << axis));
 }
 
 }  // namespace

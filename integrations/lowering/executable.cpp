@@ -30,29 +30,53 @@ bool is_out_of_memory(const Error& error) {
 
 }  // namespace
 
-DeviceSession::DeviceSession(const std::string& spec) {
-    check(rt_device_open(spec.c_str(), &device_), "device");
+OpenDevice::OpenDevice(const DeviceOptions& options) {
+    check(rt_device_open(options.spec.c_str(), &device_), "device");
+    has_fallback_ = !options.fallback.empty();
+    if (!has_fallback_) return;
+    rt_policy policy{};
+    policy.struct_size = sizeof(policy);
+    policy.retries = 1;
+    policy.fallbacks[0] = options.fallback.c_str();
+    policy.retain = 1;
+    policy.notice = options.notice;
+    policy.context = options.context;
+    rt_status status = rt_device_set_policy(device_, &policy);
+    if (status == RT_OK) return;
+    rt_device_close(device_);
+    check(status, "fallback");
+}
+
+OpenDevice::~OpenDevice() {
+    rt_device_close(device_);
+}
+
+rt_stream make_stream(rt_device device, const char* name) {
     rt_stream_options options{};
     options.struct_size = sizeof(options);
     options.timeout_ns = kTimeoutNs;
-    options.name = "lowering";
-    rt_status status = rt_stream_create(device_, &options, &stream_);
-    if (status != RT_OK) {
-        rt_device_close(device_);
-        check(status, "stream");
-    }
-    weights_ = std::make_unique<WeightStore>(device_, stream_);
+    options.name = name;
+    rt_stream stream = nullptr;
+    check(rt_stream_create(device, &options, &stream), "stream");
+    return stream;
+}
+
+DeviceSession::DeviceSession(const std::string& spec)
+    : DeviceSession(std::make_shared<OpenDevice>(DeviceOptions{spec, {}, nullptr, nullptr})) {}
+
+DeviceSession::DeviceSession(std::shared_ptr<OpenDevice> opened)
+    : device_(std::move(opened)), stream_(make_stream(device_->handle(), "lowering")) {
+    weights_ = std::make_unique<WeightStore>(device(), stream_, !device_->has_fallback());
 }
 
 DeviceSession::~DeviceSession() {
     weights_.reset();
     rt_stream_destroy(stream_);
-    rt_device_close(device_);
 }
 
 std::string DeviceSession::check_kernel(const Kernel& kernel) {
     rt_kernel function = nullptr;
-    rt_status status = rt_kernel_for_op(device_, static_cast<enpu_op>(kernel.op), &function);
+    rt_status status = rt_kernel_for_op(device(), static_cast<enpu_op>(kernel.op), &function);
     std::vector<rt_operand> operands(kernel.operands.size());
     for (size_t i = 0; i < operands.size(); ++i) {
         const View& view = kernel.operands[i];
@@ -134,14 +158,25 @@ Program& Executable::program_for(const std::vector<RunInput>& inputs) {
     return *programs_.front().second;
 }
 
-void Executable::execute(Program& program, const std::vector<RunInput>& inputs,
-                         const std::function<void*(size_t, const Dims&)>& output) {
+uint64_t Executable::input_bytes(const RunInput& input, size_t index) const {
+    const Value& value = graph_.values[static_cast<size_t>(graph_.inputs[index])];
+    return static_cast<uint64_t>(element_count(input.dims)) * dtype_bytes(value.dtype);
+}
+
+void Executable::run_on_host_memory(const std::vector<RunInput>& inputs, const Output& output) {
+    Program& program = program_for(inputs);
     const rt_stream stream = session_->stream();
-    for (const auto& [i, to] : program.inputs) {
-        const size_t bytes =
-            static_cast<size_t>(element_count(inputs[i].dims)) *
-            dtype_bytes(graph_.values[static_cast<size_t>(graph_.inputs[i])].dtype);
-        check(rt_memcpy_h2d(stream, to, inputs[i].data, bytes), "copy of an input");
+    for (const auto& [i, buffer] : program.inputs) {
+        program.bind(buffer, nullptr);
+        View start;
+        start.buffer = buffer;
+        check(rt_memcpy_h2d(stream, program.address(start), inputs[i].data,
+                            input_bytes(inputs[i], i)),
+              "copy of an input");
+    }
+    for (const PlanOutput& out : program.plan.outputs) {
+        if (!out.host && program.is_whole_temporary(out.view))
+            program.bind(out.view.buffer, nullptr);
     }
     if (program.exec) check(rt_graph_launch(program.exec, stream), "launch");
     for (size_t i = 0; i < program.plan.outputs.size(); ++i) {
@@ -158,13 +193,63 @@ void Executable::execute(Program& program, const std::vector<RunInput>& inputs,
     check(rt_stream_sync(stream, rt_deadline_ns(kTimeoutNs)), "wait");
 }
 
-void Executable::run(const std::vector<RunInput>& inputs,
-                     const std::function<void*(size_t, const Dims&)>& output) {
+void Executable::run_on_device_memory(std::vector<RunInput> inputs, const Output& output,
+                                      const RunPlace& place) {
+    const rt_stream stream = place.stream ? place.stream : session_->stream();
+    std::vector<std::vector<std::byte>> fetched(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {  // what the program depends on must be known here
+        if (!host_inputs_[i]) continue;
+        fetched[i].resize(input_bytes(inputs[i], i));
+        if (fetched[i].empty()) continue;
+        check(rt_memcpy_d2h(stream, fetched[i].data(), inputs[i].data, fetched[i].size()),
+              "copy of a shape");
+        inputs[i].data = fetched[i].data();
+    }
+    const uint64_t compiled = stats_.misses;
+    Program& program = program_for(inputs);
+    if (stats_.misses != compiled) {  // memory and constants are of the session's own stream
+        check(rt_stream_sync(session_->stream(), rt_deadline_ns(kTimeoutNs)), "constants");
+    }
+    check(rt_stream_wait_event(stream, program.finished), "order of runs");
+    for (const auto& [i, buffer] : program.inputs) {
+        program.bind(buffer, const_cast<void*>(inputs[i].data));
+    }
+    std::vector<void*> to;
+    std::vector<bool> direct(program.plan.outputs.size(), false);
+    std::vector<int> taken;
+    for (size_t i = 0; i < program.plan.outputs.size(); ++i) {
+        const PlanOutput& out = program.plan.outputs[i];
+        to.push_back(output(i, out.dims));
+        if (out.host || !program.is_whole_temporary(out.view)) continue;
+        if (std::count(taken.begin(), taken.end(), out.view.buffer)) continue;
+        program.bind(out.view.buffer, to.back());
+        taken.push_back(out.view.buffer);
+        direct[i] = true;
+    }
+    if (program.exec) check(rt_graph_launch(program.exec, stream), "launch");
+    for (size_t i = 0; i < program.plan.outputs.size(); ++i) {
+        const PlanOutput& out = program.plan.outputs[i];
+        const size_t bytes = static_cast<size_t>(element_count(out.dims)) * dtype_bytes(out.dtype);
+        if (bytes == 0 || direct[i]) continue;
+        check(out.host ? rt_memcpy_h2d(stream, to[i], out.host->bytes.data(), bytes)
+                       : rt_memcpy_d2d(stream, to[i], program.address(out.view), bytes),
+              "copy of an output");
+    }
+    check(rt_event_record(program.finished, stream), "order of runs");
+    if (!place.stream) check(rt_stream_sync(stream, rt_deadline_ns(kTimeoutNs)), "wait");
+}
+
+void Executable::run(const std::vector<RunInput>& inputs, const Output& output,
+                     const RunPlace& place) {
     if (inputs.size() != graph_.inputs.size()) fail("internal: wrong number of inputs");
     const std::lock_guard guard(session_->lock());
     ++stats_.runs;
     try {
-        execute(program_for(inputs), inputs, output);
+        if (place.on_device) {
+            run_on_device_memory(inputs, output, place);
+        } else {
+            run_on_host_memory(inputs, output);
+        }
     } catch (const Error&) {
         rt_status_free(rt_stream_reset(session_->stream()));  // the next run starts clean
         throw;

@@ -142,6 +142,7 @@ OptimiseReport optimise(Graph& graph) {
     check_nodes(graph);
     remove_unused(graph);
     report.folded_constants = fold_constants(graph);
+    report.quantised = fold_quantised(graph);
     report.folded_into_weights = fold_into_weights(graph);
     report.patterns = match_patterns(graph);
     report.fused = fuse_epilogues(graph);

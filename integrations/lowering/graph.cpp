@@ -87,32 +87,40 @@ size_t operands_needed(const Node& node) {
     static const std::map<std::string, size_t> kTable = {
         {"Add", 2},
         {"And", 2},
+        {"Attention", 3},
         {"BatchNormalization", 5},
         {"BitShift", 2},
         {"BitwiseAnd", 2},
         {"BitwiseOr", 2},
         {"BitwiseXor", 2},
+        {"CastLike", 2},
+        {"Compress", 2},
         {"Conv", 2},
         {"ConvInteger", 2},
         {"ConvTranspose", 2},
+        {"CumSum", 2},
         {"DequantizeLinear", 2},
         {"Div", 2},
         {"Equal", 2},
         {"Expand", 2},
         {"Gather", 2},
+        {"GRU", 3},
         {"GatherElements", 2},
+        {"GatherND", 2},
         {"Gemm", 2},
         {"Greater", 2},
         {"GreaterOrEqual", 2},
         {"GroupNormalization", 3},
         {"InstanceNormalization", 3},
-        {"LayerNormalization", 2},
+        {"LSTM", 3},
         {"Less", 2},
         {"LessOrEqual", 2},
         {"MatMul", 2},
         {"MatMulInteger", 2},
         {"Mod", 2},
         {"Mul", 2},
+        {"NegativeLogLikelihoodLoss", 2},
+        {"OneHot", 3},
         {"Or", 2},
         {"PRelu", 2},
         {"Pow", 2},
@@ -120,7 +128,14 @@ size_t operands_needed(const Node& node) {
         {"QLinearMatMul", 8},
         {"QuantizeLinear", 2},
         {"RMSNormalization", 2},
+        {"RNN", 3},
         {"Range", 3},
+        {"ReverseSequence", 2},
+        {"RotaryEmbedding", 3},
+        {"Scatter", 3},
+        {"ScatterElements", 3},
+        {"ScatterND", 3},
+        {"SoftmaxCrossEntropyLoss", 2},
         {"Sub", 2},
         {"Tile", 2},
         {"Where", 3},
@@ -142,7 +157,11 @@ std::string missing_part(const Node& node) {
         takes_list(node.op) ? std::max<size_t>(node.inputs.size(), 1) : operands_needed(node);
     for (size_t i = 0; i < needed; ++i)
         if (node.input(i) < 0) return "operand " + std::to_string(i) + " is missing";
-    if (node.outputs.empty() || node.outputs[0] < 0) return "its first output is left out";
+    const bool any_output =
+        node.op == "LSTM" || node.op == "GRU" || node.op == "RNN" || node.op == "TopK";
+    if (node.outputs.empty() || (node.outputs[0] < 0 && !any_output)) {
+        return "its first output is left out";
+    }
     return {};
 }
 

@@ -15,7 +15,7 @@
 namespace enpu::lowering {
 
 using Attribute = std::variant<int64_t, float, std::string, std::vector<int64_t>,
-                               std::vector<float>, HostTensorPtr>;
+                               std::vector<float>, std::vector<std::string>, HostTensorPtr>;
 
 // A function applied to the result of another operator.
 struct Activation {

@@ -148,7 +148,9 @@ Results eval_unary(const Node& node, const Inputs& inputs) {
 
 Results eval_cast(const Node& node, const Inputs& inputs) {
     const HostTensor& x = in(inputs, 0);
-    HostTensor y = make_host_tensor(static_cast<uint32_t>(node.integer("dtype", 0)), x.dims);
+    const uint32_t dtype = node.op == "CastLike" ? in(inputs, 1).dtype
+                                                 : static_cast<uint32_t>(node.integer("dtype", 0));
+    HostTensor y = make_host_tensor(dtype, x.dims);
     const int64_t n = x.size();
     if (is_float(x.dtype)) {
         const auto values = as_f64(x);
@@ -352,6 +354,7 @@ const std::map<std::string, Evaluator>& table() {
         {"Reciprocal", eval_unary},
         {"Not", eval_unary},
         {"Cast", eval_cast},
+        {"CastLike", eval_cast},
         {"Where", eval_where},
         {"Identity", eval_identity},
         {"Reshape", eval_reshape},

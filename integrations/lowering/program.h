@@ -15,16 +15,30 @@ struct Program {
     Program& operator=(const Program&) = delete;
 
     void* address(const View& view) const;
+    // From now on the buffer is this memory; NULL: its place in the arena. Blocks for launches in
+    // flight when that is a change.
+    void bind(int buffer, void* memory);
+    // Whether the view is a whole buffer that kernels write: it can be bound to an output.
+    bool is_whole_temporary(const View& view) const;
 
     Plan plan;
-    std::vector<std::pair<size_t, void*>> inputs;  // number of the input, where it goes
-    rt_graph_exec exec = nullptr;                  // NULL when there is no kernel
+    std::vector<std::pair<size_t, int>> inputs;  // number of the input, its buffer
+    rt_graph_exec exec = nullptr;                // NULL when there is no kernel
+    rt_event finished = nullptr;  // of the last run on device memory, which reads the arena
 
   private:
+    struct Use {  // an operand inside a buffer
+        rt_node node;
+        uint32_t operand;
+        int64_t offset;  // bytes
+    };
     rt_operand operand(DeviceSession& session, const View& view);
     void encode(DeviceSession& session);
+    void release();
     rt_stream stream_;
     void* arena_ = nullptr;
+    std::vector<void*> bound_;            // by buffer; NULL: in the arena
+    std::vector<std::vector<Use>> uses_;  // by buffer
 };
 
 }  // namespace enpu::lowering

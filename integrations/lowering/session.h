@@ -20,7 +20,9 @@ void check(rt_status status, const char* what);  // throws Error with the status
 // the session.
 class WeightStore {
   public:
-    WeightStore(rt_device device, rt_stream stream) : device_(device), stream_(stream) {}
+    // Without `pack` constants stay as they are: another device could not read this one's layout.
+    WeightStore(rt_device device, rt_stream stream, bool pack)
+        : device_(device), stream_(stream), pack_(pack) {}
     ~WeightStore();
     WeightStore(const WeightStore&) = delete;
     WeightStore& operator=(const WeightStore&) = delete;
@@ -40,28 +42,56 @@ class WeightStore {
     Weight pack(const Constant& constant, const enpu_op_tensor& plain, uint64_t packed_bytes);
     rt_device device_;
     rt_stream stream_;
+    bool pack_;
     std::map<std::string, Weight> weights_;
     std::vector<void*> owned_;
     std::vector<HostTensorPtr> kept_;  // keys hold their addresses
     uint64_t bytes_ = 0;
 };
 
-// One device with one stream, shared by the executables of a framework session.
+struct DeviceOptions {
+    std::string spec;
+    // Spec of the device that goes on when an operation fails on the first one or it is lost
+    // (rt_policy.h: every operation is then waited for); empty: failures are errors.
+    std::string fallback;
+    void (*notice)(void* context, const char* text) = nullptr;  // told of each such event
+    void* context = nullptr;
+};
+
+// One opening of a device; memory belongs to it.
+class OpenDevice {
+  public:
+    explicit OpenDevice(const DeviceOptions& options);
+    ~OpenDevice();
+    OpenDevice(const OpenDevice&) = delete;
+    OpenDevice& operator=(const OpenDevice&) = delete;
+    rt_device handle() const { return device_; }
+    bool has_fallback() const { return has_fallback_; }
+
+  private:
+    rt_device device_ = nullptr;
+    bool has_fallback_ = false;
+};
+
+rt_stream make_stream(rt_device device, const char* name);  // throws Error
+
+// A device and a stream of its own, shared by the executables of a framework session.
 class DeviceSession {
   public:
     explicit DeviceSession(const std::string& spec);
+    explicit DeviceSession(std::shared_ptr<OpenDevice> device);
     ~DeviceSession();
     DeviceSession(const DeviceSession&) = delete;
     DeviceSession& operator=(const DeviceSession&) = delete;
 
-    rt_device device() const { return device_; }
+    rt_device device() const { return device_->handle(); }
     rt_stream stream() const { return stream_; }
     WeightStore& weights() { return *weights_; }
     std::mutex& lock() { return lock_; }
     std::string check_kernel(const Kernel& kernel);  // empty, or why the device refuses it
 
   private:
-    rt_device device_ = nullptr;
+    std::shared_ptr<OpenDevice> device_;
     rt_stream stream_ = nullptr;
     std::unique_ptr<WeightStore> weights_;
     std::mutex lock_;
@@ -79,8 +109,16 @@ struct ExecutableStats {
 };
 
 struct RunInput {
-    const void* data = nullptr;  // host memory, row-major
+    const void* data = nullptr;  // row-major
     Dims dims;
+};
+
+// Where the operands of a run are.
+struct RunPlace {
+    // Inputs and outputs are device memory: kernels read and write them directly, and the run is
+    // enqueued only. Else they are host memory, and the run is finished on return.
+    bool on_device = false;
+    rt_stream stream = nullptr;  // for a run on the device; NULL: the session's own, waited for
 };
 
 struct Program;
@@ -92,10 +130,9 @@ class Executable {
     Executable(std::shared_ptr<DeviceSession> session, Graph graph, size_t max_programs);
     ~Executable();
 
-    // `output(i, dims)` gives host memory for output i. Blocks until the outputs are written; one
-    // run at a time. Throws Error.
-    void run(const std::vector<RunInput>& inputs,
-             const std::function<void*(size_t, const Dims&)>& output);
+    using Output = std::function<void*(size_t, const Dims&)>;
+    // `output(i, dims)` gives memory for output i. One run at a time. Throws Error.
+    void run(const std::vector<RunInput>& inputs, const Output& output, const RunPlace& place = {});
 
     const Graph& graph() const { return graph_; }
     const OptimiseReport& optimised() const { return optimised_; }
@@ -104,8 +141,10 @@ class Executable {
   private:
     Program& program_for(const std::vector<RunInput>& inputs);
     std::unique_ptr<Program> compile(const std::vector<RunInput>& inputs);
-    void execute(Program& program, const std::vector<RunInput>& inputs,
-                 const std::function<void*(size_t, const Dims&)>& output);
+    void run_on_host_memory(const std::vector<RunInput>& inputs, const Output& output);
+    void run_on_device_memory(std::vector<RunInput> inputs, const Output& output,
+                              const RunPlace& place);
+    uint64_t input_bytes(const RunInput& input, size_t index) const;
 
     std::shared_ptr<DeviceSession> session_;
     Graph graph_;

@@ -76,8 +76,8 @@ WeightStore::Weight WeightStore::upload(const Constant& c) {
         const enpu_op_tensor plain = tensor_desc(c.tensor->dtype, c.dims, c.strides);
         const enpu_op_pack_params params{static_cast<uint32_t>(c.pack), c.groups};
         uint64_t bytes = 0;
-        rt_status status = rt_packed_size(device_, &plain, &params, &bytes);
-        if (rt_status_code(status) != RT_UNSUPPORTED) {
+        rt_status status = pack_ ? rt_packed_size(device_, &plain, &params, &bytes) : RT_OK;
+        if (pack_ && rt_status_code(status) != RT_UNSUPPORTED) {
             check(status, "size of packed weights");
             return pack(c, plain, bytes);
         }
