@@ -28,9 +28,9 @@ kmod: setup ## the kernel module, against the guest's kernel
 device: cpp ## QEMU with the device
 	@scripts/qemu build
 
-.PHONY: run test test-lint test-host test-device test-cuda test-guest test-asan test-tsan test-device-asan test-faults test-soak test-kernel-debug test-kernel-next test-frameworks bench
-run: all ## read a picture's text on the NPU in the guest: make run [IMAGE=FILE]
-	@scripts/run $(IMAGE)
+.PHONY: run test test-lint test-host test-device test-cuda test-guest test-asan test-tsan test-device-asan test-faults test-soak test-kernel-debug test-kernel-next test-frameworks test-models bench
+run: all ## read a picture's text on the NPU in the guest: make run [IMAGE=FILE]; or any model: make run MODEL=FILE INPUT='FILE…'
+	@scripts/run $(if $(MODEL),--model $(MODEL) $(INPUT),$(IMAGE))
 
 test: all ## every lane that fits in 40 minutes; results in build/results/
 	@scripts/test $(TEST_ARGS)
@@ -90,6 +90,9 @@ test-frameworks: setup ## the frameworks' own tests on our plug-ins (ggml, PyTor
 	@integrations/pytorch/tests/opinfo_test.py $(BUILD)/lib/libenpu-pytorch.so $(BUILD)/results/frameworks.json
 	@integrations/pytorch/tests/digits_test.py $(BUILD)/lib/libenpu-pytorch.so $(BUILD)/results/frameworks.json
 	@ENPU_TORCH_LIBRARY=$(BUILD)/lib/libenpu-pytorch.so ENPU_DEVICE=$${ENPU_DEVICE:-sim} scripts/frameworks pytorch run python3 $(CURDIR)/integrations/pytorch/tests/distributed_test.py $(BUILD)/results/frameworks.json
+
+test-models: cpp ## real ONNX models against the CPU provider, and what the provider offers beside operators; build/results/frameworks.json
+	@scripts/models
 
 bench: all ## measurements beside peers, one table; build/results/bench.json and plots/; QUICK=1 takes five minutes
 	@QUICK=$(QUICK) scripts/bench

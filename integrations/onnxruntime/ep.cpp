@@ -16,8 +16,9 @@ using lowering::Executable;
 class ComputeInfo : public OrtNodeComputeInfo {
   public:
     ComputeInfo(std::shared_ptr<Executable> executable, std::vector<size_t> inputs,
-                std::vector<size_t> outputs)
+                std::vector<size_t> outputs, bool on_device)
         : OrtNodeComputeInfo{},
+          on_device_(on_device),
           executable_(std::move(executable)),
           inputs_(std::move(inputs)),
           outputs_(std::move(outputs)) {
@@ -43,10 +44,18 @@ class ComputeInfo : public OrtNodeComputeInfo {
             inputs.push_back(
                 {value.GetTensorRawData(), value.GetTensorTypeAndShapeInfo().GetShape()});
         }
-        executable_->run(inputs, [&](size_t i, const lowering::Dims& dims) -> void* {
-            return context.GetOutput(outputs_[i], dims).GetTensorMutableRawData();
-        });
+        lowering::RunPlace place;
+        place.on_device = on_device_;
+        if (on_device_) place.stream = static_cast<rt_stream>(context.GetGPUComputeStream());
+        executable_->run(
+            inputs,
+            [&](size_t i, const lowering::Dims& dims) -> void* {
+                return context.GetOutput(outputs_[i], dims).GetTensorMutableRawData();
+            },
+            place);
     }
+
+    bool on_device_;
 
     std::shared_ptr<Executable> executable_;
     std::vector<size_t> inputs_, outputs_;  // of the graph, as numbers in the kernel's context
@@ -82,11 +91,22 @@ std::string option(const OrtSessionOptions* options, const std::string& key) {
 
 }  // namespace
 
+std::string default_device() {
+    const char* device = std::getenv("ENPU_DEVICE");
+    return device ? device : "npu";
+}
+
 EpOptions read_options(const OrtSessionOptions* options) {
     EpOptions result;
-    if (const char* device = std::getenv("ENPU_DEVICE")) result.device = device;
-    if (std::string device = option(options, "device"); !device.empty()) result.device = device;
+    result.device = option(options, "device");
+    if (result.device.empty()) result.device = default_device();
     result.report = option(options, "report");
+    const std::string failure = option(options, "on_failure");
+    if (!failure.empty() && failure != "error" && failure != "cpu") {
+        lowering::fail("option on_failure is '" + failure + "', it must be error or cpu");
+    }
+    result.cpu_on_failure = failure == "cpu";
+    result.context = read_context_options(options);
     const std::string programs = option(options, "max_programs");
     if (!programs.empty()) {
         const auto [end, error] = std::from_chars(
@@ -99,8 +119,8 @@ EpOptions read_options(const OrtSessionOptions* options) {
     return result;
 }
 
-Ep::Ep(const EpOptions& options, const OrtLogger* logger)
-    : OrtEp{}, options_(options), logger_(logger) {
+Ep::Ep(const EpOptions& options, std::shared_ptr<SharedDevice> memory, const OrtLogger* logger)
+    : OrtEp{}, options_(options), memory_(std::move(memory)), logger_(logger) {
     ort_version_supported = api_version;
     GetName = [](const OrtEp*) noexcept { return kEpName; };
     GetCapability = [](OrtEp* self, const OrtGraph* graph,
@@ -108,11 +128,13 @@ Ep::Ep(const EpOptions& options, const OrtLogger* logger)
         return guarded([&] { static_cast<Ep*>(self)->get_capability(graph, info); });
     };
     Compile = [](OrtEp* self, const OrtGraph** graphs, const OrtNode** fused, size_t count,
-                 OrtNodeComputeInfo** infos, OrtNode**) noexcept -> OrtStatus* {
+                 OrtNodeComputeInfo** infos, OrtNode** contexts) noexcept -> OrtStatus* {
         return guarded([&] {
+            auto& ep = *static_cast<Ep*>(self);
             std::vector<std::unique_ptr<OrtNodeComputeInfo>> made;
             for (size_t i = 0; i < count; ++i) {
-                made.push_back(static_cast<Ep*>(self)->compile(graphs[i], fused[i]));
+                OrtNode** context = ep.options_.context.enabled ? &contexts[i] : nullptr;
+                made.push_back(ep.compile(graphs[i], fused[i], context));
             }
             for (size_t i = 0; i < count; ++i) infos[i] = made[i].release();
         });
@@ -126,7 +148,43 @@ Ep::Ep(const EpOptions& options, const OrtLogger* logger)
     OnRunEnd = [](OrtEp* self, const OrtRunOptions*, bool) noexcept -> OrtStatus* {
         return guarded([&] { static_cast<Ep*>(self)->run_end(); });
     };
-    session_ = std::make_shared<lowering::DeviceSession>(options.device);
+    session_ = std::make_shared<lowering::DeviceSession>(open_device());
+}
+
+std::shared_ptr<lowering::OpenDevice> Ep::open_device() {
+    if (memory_) return memory_->open();
+    lowering::DeviceOptions device{options_.device, {}, nullptr, this};
+    if (options_.cpu_on_failure) device.fallback = "cpu";
+    device.notice = [](void* context, const char* text) {
+        Ort::Status(Ort::GetApi().Logger_LogMessage(static_cast<Ep*>(context)->logger_,
+                                                    ORT_LOGGING_LEVEL_WARNING, text, __FILE__,
+                                                    __LINE__, "on_failure"));
+    };
+    return std::make_shared<lowering::OpenDevice>(device);
+}
+
+// A context is a subgraph of its own; the others are judged by the device.
+lowering::Claim Ep::claim_nodes(const lowering::Graph& graph, bool in_body) {
+    lowering::Claim claim;
+    // ONNX Runtime asks again when it has put bodies in the place of functions, but would give the
+    // subgraphs of that round the names of the first one's.
+    const bool again = compiled_;
+    if (in_body || again) {
+        claim.reasons.assign(graph.nodes.size(),
+                             in_body ? "it is inside the body of a control-flow node"
+                                     : "it came with the body of a function after the others were "
+                                       "claimed");
+        claim.groups.assign(graph.nodes.size(), -1);
+        return claim;
+    }
+    claim = lowering::claim(
+        graph, [&](const lowering::Kernel& kernel) { return session_->check_kernel(kernel); });
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+        if (!is_context(graph.nodes[n])) continue;
+        claim.reasons[n].clear();
+        claim.groups[n] = claim.group_count++;
+    }
+    return claim;
 }
 
 void Ep::get_capability(const OrtGraph* raw, OrtEpGraphSupportInfo* info) {
@@ -134,14 +192,7 @@ void Ep::get_capability(const OrtGraph* raw, OrtEpGraphSupportInfo* info) {
     const auto nodes = from.GetNodes();
     if (nodes.empty()) return;
     const lowering::Graph graph = import_graph(from, false);
-    lowering::Claim claim;
-    if (from.GetParentNode()) {
-        claim.reasons.assign(nodes.size(), "it is inside the body of a control-flow node");
-        claim.groups.assign(nodes.size(), -1);
-    } else {
-        claim = lowering::claim(
-            graph, [&](const lowering::Kernel& kernel) { return session_->check_kernel(kernel); });
-    }
+    const lowering::Claim claim = claim_nodes(graph, from.GetParentNode() != nullptr);
     std::vector<std::vector<const OrtNode*>> groups(static_cast<size_t>(claim.group_count));
     const std::lock_guard guard(report_lock_);
     for (size_t n = 0; n < nodes.size(); ++n) {
@@ -153,6 +204,11 @@ void Ep::get_capability(const OrtGraph* raw, OrtEpGraphSupportInfo* info) {
             report_.left_out.push_back({graph.nodes[n].name, graph.nodes[n].op, claim.reasons[n]});
         }
     }
+    if (memory_ && !report_.left_out.empty()) {
+        const LeftOut& first = report_.left_out.front();
+        lowering::fail("operands in device memory need a model of which no node is left out; " +
+                       first.op + " '" + first.name + "': " + first.reason);
+    }
     for (const auto& group : groups) {
         OrtNodeFusionOptions options{};
         options.ort_version_supported = api_version;
@@ -163,17 +219,27 @@ void Ep::get_capability(const OrtGraph* raw, OrtEpGraphSupportInfo* info) {
     }
 }
 
-std::unique_ptr<OrtNodeComputeInfo> Ep::compile(const OrtGraph* raw, const OrtNode* fused) {
-    lowering::Graph graph = import_graph(Ort::ConstGraph(raw), true);
+std::unique_ptr<OrtNodeComputeInfo> Ep::compile(const OrtGraph* raw, const OrtNode* fused,
+                                                OrtNode** context) {
+    const Ort::ConstGraph from(raw);
+    compiled_ = true;
+    lowering::Graph graph = import_graph(from, true);
+    if (graph.nodes.size() == 1 && is_context(graph.nodes[0])) {
+        graph = load_context(graph.nodes[0], from.GetModelPath());
+    }
     const Ort::ConstNode kernel(fused);
     auto inputs = positions(graph, graph.inputs, kernel.GetInputs());
     auto outputs = positions(graph, graph.outputs, kernel.GetOutputs());
     auto executable =
         std::make_shared<Executable>(session_, std::move(graph), options_.max_programs);
+    if (context) {
+        *context =
+            make_context_node(options_.context, from.GetModelPath(), fused, executable->graph());
+    }
     const std::lock_guard guard(report_lock_);
     executables_.push_back(executable);
     return std::make_unique<ComputeInfo>(std::move(executable), std::move(inputs),
-                                         std::move(outputs));
+                                         std::move(outputs), memory_ != nullptr);
 }
 
 void Ep::run_start() {

@@ -118,7 +118,9 @@ class Importer {
     int input(const Ort::ConstValueInfo& info) {
         const bool first_seen = known_.count(info.GetName()) == 0;
         const int v = value(info);
-        if (first_seen) graph_.inputs.push_back(v);
+        if (!first_seen) return v;
+        add_initializer(info);  // a constant of the outer scope is none of the inputs
+        if (!graph_.values[static_cast<size_t>(v)].constant) graph_.inputs.push_back(v);
         return v;
     }
 
@@ -139,6 +141,9 @@ class Importer {
                 break;
             case ORT_OP_ATTR_FLOATS:
                 node.attributes[name] = read_all<float>(attribute);
+                break;
+            case ORT_OP_ATTR_STRINGS:
+                node.attributes[name] = read_all<std::string>(attribute);
                 break;
             case ORT_OP_ATTR_TENSOR: {
                 Ort::Value tensor{nullptr};

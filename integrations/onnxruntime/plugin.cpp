@@ -19,55 +19,118 @@ class Factory : public OrtEpFactory {
         GetSupportedDevices = supported_devices;
         CreateEp = create_ep;
         ReleaseEp = [](OrtEpFactory*, OrtEp* ep) noexcept { delete static_cast<Ep*>(ep); };
-        CreateAllocator = [](OrtEpFactory*, const OrtMemoryInfo*, const OrtKeyValuePairs*,
+        CreateAllocator = [](OrtEpFactory* self, const OrtMemoryInfo* info, const OrtKeyValuePairs*,
                              OrtAllocator** allocator) noexcept -> OrtStatus* {
             *allocator = nullptr;
-            return nullptr;
+            return guarded([&] { *allocator = make_allocator(memory_of(self), info); });
         };
-        ReleaseAllocator = [](OrtEpFactory*, OrtAllocator*) noexcept {};
-        CreateDataTransfer = [](OrtEpFactory*,
+        ReleaseAllocator = [](OrtEpFactory*, OrtAllocator* allocator) noexcept {
+            release_allocator(allocator);
+        };
+        CreateDataTransfer = [](OrtEpFactory* self,
                                 OrtDataTransferImpl** transfer) noexcept -> OrtStatus* {
             *transfer = nullptr;
-            return nullptr;
+            return guarded([&] { *transfer = make_data_transfer(memory_of(self)); });
         };
-        IsStreamAware = [](const OrtEpFactory*) noexcept { return false; };
-        CreateSyncStreamForDevice = [](OrtEpFactory*, const OrtMemoryDevice*,
+        IsStreamAware = [](const OrtEpFactory*) noexcept { return true; };
+        CreateSyncStreamForDevice = [](OrtEpFactory* self, const OrtMemoryDevice* device,
                                        const OrtKeyValuePairs*,
                                        OrtSyncStreamImpl** stream) noexcept -> OrtStatus* {
             *stream = nullptr;
-            return nullptr;
+            const bool ours =
+                Ort::GetEpApi().MemoryDevice_GetDeviceType(device) == OrtMemoryInfoDeviceType_NPU;
+            return guarded([&] {
+                if (ours) *stream = make_sync_stream(memory_of(self));
+            });
         };
     }
 
   private:
+    static std::shared_ptr<SharedDevice> memory_of(OrtEpFactory* self) {
+        return static_cast<Factory*>(self)->memory_;
+    }
+
     // ONNX Runtime does not discover accelerators of this kind: the provider is offered for the
-    // CPU, and says in its metadata what it is.
+    // CPU, and says in its metadata what it is. It is offered twice: with operands in host memory,
+    // and with operands in the device's memory.
     static OrtStatus* supported_devices(OrtEpFactory* self, const OrtHardwareDevice* const* devices,
                                         size_t count, OrtEpDevice** ep_devices, size_t max_devices,
                                         size_t* made) noexcept {
         *made = 0;
         return guarded([&] {
-            for (size_t i = 0; i < count && *made < max_devices; ++i) {
+            for (size_t i = 0; i < count; ++i) {
                 if (Ort::GetApi().HardwareDevice_Type(devices[i]) != OrtHardwareDeviceType_CPU)
                     continue;
-                Ort::KeyValuePairs metadata;
-                metadata.Add("device", "enpu");
-                metadata.Add("os_driver", "enpu.ko");
-                Ort::ThrowOnError(Ort::GetEpApi().CreateEpDevice(self, devices[i], metadata,
-                                                                 nullptr, &ep_devices[*made]));
-                ++*made;
+                for (const char* memory : {kHostMemory, kDeviceMemory}) {
+                    if (*made == max_devices) return;
+                    ep_devices[*made] = offer(*static_cast<Factory*>(self), devices[i], memory);
+                    ++*made;
+                }
                 return;
             }
         });
     }
 
-    static OrtStatus* create_ep(OrtEpFactory*, const OrtHardwareDevice* const*,
-                                const OrtKeyValuePairs* const*, size_t,
+    static OrtEpDevice* offer(Factory& self, const OrtHardwareDevice* hardware,
+                              const char* memory) {
+        Ort::KeyValuePairs metadata;
+        metadata.Add("device", "enpu");
+        metadata.Add("os_driver", "enpu.ko");
+        metadata.Add(kMemoryKey, memory);
+        OrtEpDevice* device = nullptr;
+        Ort::ThrowOnError(
+            Ort::GetEpApi().CreateEpDevice(&self, hardware, metadata, nullptr, &device));
+        if (std::string(memory) == kDeviceMemory) {
+            for (const Ort::MemoryInfo& info : self.memory_infos_) {
+                Ort::ThrowOnError(Ort::GetEpApi().EpDevice_AddAllocatorInfo(device, info));
+            }
+        }
+        return device;
+    }
+
+    static OrtStatus* create_ep(OrtEpFactory* self, const OrtHardwareDevice* const*,
+                                const OrtKeyValuePairs* const* metadata, size_t count,
                                 const OrtSessionOptions* options, const OrtLogger* logger,
                                 OrtEp** ep) noexcept {
         *ep = nullptr;
-        return guarded([&] { *ep = new Ep(read_options(options), logger); });
+        return guarded([&] {
+            const EpOptions read = read_options(options);
+            const char* memory =
+                count ? Ort::GetApi().GetKeyValue(metadata[0], kMemoryKey) : nullptr;
+            std::shared_ptr<SharedDevice> shared;
+            if (memory && std::string(memory) == kDeviceMemory) {
+                shared = memory_of(self);
+                check_shared(read, *shared);
+            }
+            *ep = new Ep(read, std::move(shared), logger);
+        });
     }
+
+    // What is offered with the device's memory is one device, that of the process.
+    static void check_shared(const EpOptions& options, const SharedDevice& shared) {
+        if (options.device != shared.spec()) {
+            lowering::fail("option device is '" + options.device +
+                           "', but operands are in the memory of '" + shared.spec() +
+                           "' (ENPU_DEVICE when the library was registered)");
+        }
+        if (options.cpu_on_failure) {
+            lowering::fail("on_failure=cpu needs operands in host memory");
+        }
+    }
+
+    static Ort::MemoryInfo memory_info(OrtDeviceMemoryType type) {
+        OrtMemoryInfo* info = nullptr;
+        Ort::ThrowOnError(Ort::GetApi().CreateMemoryInfo_V2(
+            "enpu", OrtMemoryInfoDeviceType_NPU, kVendorId, 0, type, 0, OrtDeviceAllocator, &info));
+        return Ort::MemoryInfo(info);
+    }
+
+    static constexpr const char* kMemoryKey = "memory";
+    static constexpr const char* kHostMemory = "host";
+    static constexpr const char* kDeviceMemory = "device";
+    std::shared_ptr<SharedDevice> memory_ = std::make_shared<SharedDevice>(default_device());
+    Ort::MemoryInfo memory_infos_[2] = {memory_info(OrtDeviceMemoryType_DEFAULT),
+                                        memory_info(OrtDeviceMemoryType_HOST_ACCESSIBLE)};
 };
 
 // The newest API that both sides know, or nullptr.

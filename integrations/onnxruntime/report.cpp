@@ -45,6 +45,21 @@ std::string operator_counts(rt_device device, const rt_counters& before, const r
     return text + "}";
 }
 
+// What the policy for failures did; "null" without one.
+std::string failures(rt_device device) {
+    rt_policy_report report{};
+    report.struct_size = sizeof(report);
+    rt_status status = rt_device_policy_report(device, &report);
+    const bool has = status == RT_OK;
+    rt_status_free(status);
+    if (!has) return "null";
+    return "{" + number("failures", report.failures) + ", " + number("retries", report.retries) +
+           ", " + number("repaired", report.repaired) + ", " +
+           number("on_fallback", report.fallback_ops) + ", " + number("refused", report.refused) +
+           ", " + number("device_lost", report.device_lost) + ", " + quoted("last") + ": " +
+           quoted(report.last_event) + "}";
+}
+
 }  // namespace
 
 std::string to_json(const Report& r, rt_device device,
@@ -79,7 +94,8 @@ std::string to_json(const Report& r, rt_device device,
             number("bytes_d2h", r.after.bytes_d2h - r.before.bytes_d2h) +
             ", \"ops\": " + operator_counts(device, r.before, r.after) +
             "},\n  \"since_open\": {\"ops_all_runs\": " +
-            operator_counts(device, rt_counters{}, r.after) + "}\n}\n";
+            operator_counts(device, rt_counters{}, r.after) +
+            "},\n  \"on_failure\": " + failures(device) + "\n}\n";
     return text;
 }
 

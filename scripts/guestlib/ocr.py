@@ -52,12 +52,14 @@ def check_on_host(dumps):
     return error, done.returncode == 0
 
 
+def show(data):
+    """What a program in the guest prints, as it comes."""
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
 def read_in_guest(config, inputs, out):
     """Runs the program in the guest; (status, what the kernel log must not hold, seconds, snapshot used)."""
-    def show(data):
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-
     with Session(config, [DEVICE], "enpu.ko") as session:
         say(f"guest ready in {session.seconds:.1f} s ({config.accel}), enpu.ko is loaded")
         command = f"/enpu/bin/enpu-ocr /enpu/share/models {' '.join(map(quote, inputs))} --device npu --report " \

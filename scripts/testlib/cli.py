@@ -32,6 +32,7 @@ LEFT_OUT = {
     "vfio": "make test-vfio: the bring-up harness on the device below any driver, behind an IOMMU",
     "browser": "make test-browser: the page of a trace in headless Chromium",
     "frameworks": "make test-frameworks: ggml's own operator tests on the backend",
+    "models": "make test-models: real ONNX models on the simulator against the CPU provider",
     "bench": "make bench: measurements, no pass or fail",
 }
 
