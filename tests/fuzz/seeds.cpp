@@ -94,6 +94,61 @@ void save_builder(const std::string& folder) {
     }
 }
 
+// Sound packets with one change each, many a file: every field of every operator to numbers that its
+// rule may not like.
+class Changes {
+  public:
+    Changes(std::string prefix, uint8_t opcode) : prefix_(std::move(prefix)), opcode_(opcode) {}
+    ~Changes() { save(); }
+    Changes(const Changes&) = delete;
+
+    template <typename... Values>
+    void add(fuzz::Change change, const Values&... values) {
+        seed_.step(fuzz::kPackets).put(uint8_t{0}).put(uint8_t{0});
+        seed_.put(opcode_).put(uint8_t{0}).put(uint8_t{1}).put(static_cast<uint8_t>(change));
+        (seed_.put(values), ...);
+        if (++steps_ == kSteps) save();
+    }
+    // `offset` of a word of the packet.
+    void extremes(size_t offset) {
+        for (uint8_t number : {0, 1, 3, 14, 19, 23})
+            add(fuzz::kExtreme, static_cast<uint16_t>((offset - offsetof(enpu_packet, tag)) / 4),
+                number);
+    }
+
+  private:
+    static constexpr int kSteps = 48;
+    void save() {
+        if (steps_ != 0) seed_.save(prefix_ + std::to_string(file_++));
+        seed_ = Seed();
+        steps_ = 0;
+    }
+    const std::string prefix_;
+    const uint8_t opcode_;
+    Seed seed_;
+    int steps_ = 0, file_ = 0;
+};
+
+void save_changes(const std::string& folder, uint8_t index) {
+    const auto& info = enpu_opcodes[fuzz::opcode_at(index)];
+    Changes changes(folder + "/changes-" + info.name + "-", index);
+    for (size_t at = sizeof(enpu_packet); at < info.packet_bytes; at += 4) {
+        const bool in_operand = info.is_operator && at >= ENPU_OPERATOR_PACKET_BYTES(0);
+        if (!info.is_operator || in_operand || at < sizeof(enpu_packet) + info.param_bytes + 4)
+            changes.extremes(at);
+    }
+    for (uint8_t i = 0; i < info.num_operands; ++i) {
+        changes.add(fuzz::kLeftOut, i, uint8_t{0});
+        for (uint8_t dtype = 1; dtype < 10; ++dtype) changes.add(fuzz::kTyped, i, dtype);
+        for (uint8_t axis = 0; axis < 4; ++axis) {
+            changes.add(fuzz::kBroadcast, i, axis);
+            changes.add(fuzz::kReverse, i, axis);
+        }
+    }
+    for (uint8_t axis = 0; axis < 5; ++axis)
+        for (uint8_t size : {1, 2, 5, 64}) changes.add(fuzz::kSized, axis, size);
+}
+
 void save_entries(const std::string& folder) {
     for (uint8_t place = 0; place < 4; ++place)
         Seed()
@@ -115,6 +170,7 @@ int main(int count, char** arguments) {
     std::filesystem::create_directories(folder);
     std::filesystem::create_directories(root + "/builder");
     save_packets(folder);
+    for (uint8_t i = 0; i < fuzz::opcode_count(); ++i) save_changes(folder, i);
     save_builder(root + "/builder");
     std::filesystem::create_directories(root + "/lowering");
     fuzz::save_graphs(root + "/lowering");

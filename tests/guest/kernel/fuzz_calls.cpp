@@ -193,8 +193,11 @@ void Caller::make_buffer() {
                                           DRM_ENPU_BO_LOCAL | DRM_ENPU_BO_PRIVATE};
     drm_enpu_bo_create args{bytes(), kFlags[pick(4)], 0};
     if (call("BO_CREATE", DRM_IOCTL_ENPU_BO_CREATE, args) != 0) return;
-    drm_gem_close old{file_->buffers.put(args.handle), 0};
-    if (old.handle != 0 && !one_in(8)) send("GEM_CLOSE", DRM_IOCTL_GEM_CLOSE, &old, sizeof(old));
+    // One that would take the guest's whole memory when it is mapped is not kept.
+    const bool large = args.size > 4 * kLargestBuffer;
+    drm_gem_close old{large ? args.handle : file_->buffers.put(args.handle), 0};
+    if (old.handle != 0 && (large || !one_in(8)))
+        send("GEM_CLOSE", DRM_IOCTL_GEM_CLOSE, &old, sizeof(old));
 }
 
 void Caller::make_userptr() {
