@@ -179,8 +179,8 @@ static void enpu_dump_queue(struct enpu_device *edev, struct enpu_queue *queue)
 	out->as_id = queue->ctx->vm->as_id;
 	out->ctx_id = queue->ctx->id;
 	out->pid = queue->ctx->vm->pid;
-	out->ring_log2 = ENPU_RING_LOG2;
-	out->bus = queue->bus;
+	out->ring_log2 = queue->ring_log2;
+	out->bus = queue->address;
 	out->dead = READ_ONCE(queue->ctx->dead);
 	spin_lock_irqsave(&queue->engine->lock, flags);
 	out->tail = queue->tail;
@@ -191,7 +191,7 @@ static void enpu_dump_queue(struct enpu_device *edev, struct enpu_queue *queue)
 
 static void enpu_dump_ring(struct enpu_coredump *dump, struct enpu_queue *queue)
 {
-	size_t bytes = enpu_ring_bytes(ENPU_RING_LOG2);
+	size_t bytes = enpu_ring_bytes(queue->ring_log2);
 	void *out = enpu_dump_begin(dump, ENPU_DUMP_RING, queue->id, bytes);
 
 	if (out)

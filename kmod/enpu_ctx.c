@@ -10,6 +10,7 @@
 #include "enpu_inject.h"
 #include "enpu_job.h"
 #include "enpu_queue.h"
+#include "enpu_uqueue.h"
 #include "enpu_vm.h"
 
 static void enpu_ctx_free(struct kref *ref)
@@ -52,7 +53,7 @@ void enpu_ctx_kill(struct enpu_ctx *ctx, int error)
 }
 
 /* A job ended badly; the first one fills the record. @record may be NULL. */
-void enpu_ctx_note_failure(struct enpu_ctx *ctx, struct enpu_job *job, int error,
+void enpu_ctx_note_failure(struct enpu_ctx *ctx, u64 seqno, u64 job_id, int error,
 			   const struct enpu_error_record *record)
 {
 	struct drm_enpu_ctx_status *status = &ctx->status;
@@ -62,8 +63,8 @@ void enpu_ctx_note_failure(struct enpu_ctx *ctx, struct enpu_job *job, int error
 	if (status->error)
 		return;
 	status->error = error;
-	status->failed_seqno = job->seqno;
-	status->failed_job_id = job->job_id;
+	status->failed_seqno = seqno;
+	status->failed_job_id = job_id;
 	status->operand = 0xff;
 	if (!record)
 		return;
@@ -124,11 +125,14 @@ int enpu_ctx_prepare_engine(struct enpu_ctx *ctx, u32 index)
  */
 static void enpu_ctx_close(struct enpu_ctx *ctx)
 {
+	struct enpu_uqueue *uq, *next;
 	u32 i;
 
 	enpu_ctx_kill(ctx, -ECANCELED);
 	mutex_lock(&ctx->submit_lock);
 	ctx->closed = true;
+	list_for_each_entry_safe(uq, next, &ctx->uqueues, ctx_link)
+		enpu_uqueue_close(uq);
 	for (i = 0; i < ctx->edev->num_engines; i++) {
 		struct enpu_ctx_engine *slot = &ctx->engines[i];
 
@@ -177,6 +181,7 @@ static struct enpu_ctx *enpu_ctx_alloc(struct enpu_vm *vm, const struct drm_enpu
 	mutex_init(&ctx->submit_lock);
 	spin_lock_init(&ctx->lock);
 	INIT_LIST_HEAD(&ctx->jobs);
+	INIT_LIST_HEAD(&ctx->uqueues);
 	return ctx;
 }
 

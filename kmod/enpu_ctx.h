@@ -41,6 +41,7 @@ struct enpu_ctx_engine {
  * @max_jobs: cap of unfinished jobs
  * @submit_lock: order of submission; protects entities, queues and @closed
  * @closed: destroyed: takes no more jobs
+ * @uqueues: its user-mode queues that are not closed; under submit_lock
  * @lock: protects all below; taken in hard interrupts, inside an engine's lock
  * @dead: errno with which jobs that have not started end, 0 for a healthy context
  * @jobs: unfinished ones in order of submission
@@ -59,6 +60,7 @@ struct enpu_ctx {
 	u32 max_jobs;
 	struct mutex submit_lock; /* see above */
 	bool closed;
+	struct list_head uqueues;
 	spinlock_t lock; /* see above */
 	int dead;
 	struct list_head jobs;
@@ -74,7 +76,7 @@ struct enpu_ctx *enpu_ctx_lookup(struct enpu_file *efile, u32 id);
 void enpu_ctx_put(struct enpu_ctx *ctx);
 void enpu_ctx_close_all(struct enpu_file *efile);
 int enpu_ctx_prepare_engine(struct enpu_ctx *ctx, u32 index);
-void enpu_ctx_note_failure(struct enpu_ctx *ctx, struct enpu_job *job, int error,
+void enpu_ctx_note_failure(struct enpu_ctx *ctx, u64 seqno, u64 job_id, int error,
 			   const struct enpu_error_record *record);
 void enpu_ctx_kill(struct enpu_ctx *ctx, int error);
 

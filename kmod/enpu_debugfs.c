@@ -85,11 +85,13 @@ static int enpu_queues_show(struct seq_file *m, void *unused)
 		/* One that runs is awake. */
 		if (edev->running)
 			status = enpu_read32(edev, ENPU_REG_QUEUE_STATUS(i));
-		seq_printf(m, "%u: %s as %u ctx %u state %u error %u tail %llu done %llu dead %d\n",
-			   i, queue->engine->name, queue->ctx->vm->as_id, queue->ctx->id,
+		seq_printf(m, "%u: %s%s ", i, queue->user ? "user " : "", queue->engine->name);
+		seq_printf(m, "as %u ctx %u state %u error %u tail %llu done %llu dead %d\n",
+			   queue->ctx->vm->as_id, queue->ctx->id,
 			   (u32)FIELD_GET(ENPU_QUEUE_STATUS_STATE, status),
-			   (u32)FIELD_GET(ENPU_QUEUE_STATUS_ERROR, status), queue->tail,
-			   queue->done, queue->ctx->dead);
+			   (u32)FIELD_GET(ENPU_QUEUE_STATUS_ERROR, status),
+			   le64_to_cpu(READ_ONCE(queue->header->tail)),
+			   le64_to_cpu(READ_ONCE(queue->header->fence)), queue->ctx->dead);
 	}
 	mutex_unlock(&edev->hw_lock);
 	drm_dev_exit(idx);

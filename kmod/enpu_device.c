@@ -68,6 +68,8 @@ static int enpu_read_caps(struct enpu_device *edev)
 	edev->num_engines = edev->num_compute + copy;
 	edev->num_queues = min_t(u32, FIELD_GET(ENPU_CAP_LIMITS_QUEUES, limits), ENPU_MAX_QUEUES);
 	edev->num_as = min_t(u32, FIELD_GET(ENPU_CAP_LIMITS_AS, limits), ENPU_MAX_AS);
+	edev->max_ring_log2 = min_t(u32, FIELD_GET(ENPU_CAP_MISC_RING_LOG2, misc),
+				    ENPU_MAX_RING_LOG2);
 	edev->max_command = min_t(u32, enpu_read32(edev, ENPU_REG_CAP_MAX_COMMAND),
 				  ENPU_MAX_COMMAND_BYTES);
 
@@ -78,7 +80,7 @@ static int enpu_read_caps(struct enpu_device *edev)
 	if (!edev->num_queues || !edev->num_as)
 		return dev_err_probe(edev->drm.dev, -ENODEV, "%u queues, %u address spaces\n",
 				     edev->num_queues, edev->num_as);
-	if (FIELD_GET(ENPU_CAP_MISC_RING_LOG2, misc) < ENPU_RING_LOG2 ||
+	if (edev->max_ring_log2 < ENPU_RING_LOG2 ||
 	    FIELD_GET(ENPU_CAP_MISC_VA_BITS, misc) < ENPU_VA_BITS ||
 	    FIELD_GET(ENPU_CAP_MISC_VECTORS, misc) < edev->num_engines + 1)
 		return dev_err_probe(edev->drm.dev, -ENODEV,
@@ -246,6 +248,8 @@ static int enpu_software_init(struct enpu_device *edev)
 	ret = drmm_mutex_init(drm, &edev->hw_lock);
 	if (!ret)
 		ret = drmm_mutex_init(drm, &edev->tlb_lock);
+	if (!ret)
+		ret = drmm_mutex_init(drm, &edev->door_lock);
 	if (!ret)
 		ret = drmm_mutex_init(drm, &edev->local_lock);
 	if (ret)

@@ -144,6 +144,7 @@ struct enpu_live {
  * @caps: more of them
  * @clock_ns: the device's clock minus CLOCK_MONOTONIC, as it was read last
  * @max_command: CAP_MAX_COMMAND register
+ * @max_ring_log2: largest ring of a queue
  * @num_queues: hardware queues
  * @num_as: address spaces
  * @num_compute: compute cores, the first engines
@@ -155,6 +156,9 @@ struct enpu_live {
  * @vms: address spaces by number
  * @running: the hardware is programmed; false while suspended, wedged or away: objects then change
  *   in memory only
+ * @door_lock: protects @doors_open and what processes have mapped of the doorbells; outside
+ *   @hw_lock, never taken in the path of fences
+ * @doors_open: a store to a mapped doorbell may reach the device
  * @tlb_lock: serialises TLB invalidations; inside @hw_lock
  * @wedged: given up; every ioctl fails
  * @config: configuration space as it was at the end of probe, may be NULL
@@ -191,6 +195,7 @@ struct enpu_device {
 	struct enpu_caps caps;
 	s64 clock_ns;
 	u32 max_command;
+	u32 max_ring_log2;
 	u32 num_queues;
 	u32 num_as;
 	u32 num_compute;
@@ -201,6 +206,8 @@ struct enpu_device {
 	struct enpu_queue *queues[ENPU_MAX_QUEUES];
 	struct enpu_vm *vms[ENPU_MAX_AS];
 	bool running;
+	struct mutex door_lock; /* see above */
+	bool doors_open;
 	struct mutex tlb_lock; /* see above */
 	bool wedged;
 	struct pci_saved_state *config;

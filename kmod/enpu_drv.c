@@ -17,6 +17,7 @@
 #include "enpu_pm.h"
 #include "enpu_reset.h"
 #include "enpu_tdr.h"
+#include "enpu_uqueue.h"
 #include "enpu_vm.h"
 
 static int enpu_open(struct drm_device *drm, struct drm_file *file)
@@ -35,6 +36,7 @@ static int enpu_open(struct drm_device *drm, struct drm_file *file)
 		return ret;
 	}
 	xa_init_flags(&efile->contexts, XA_FLAGS_ALLOC1);
+	xa_init_flags(&efile->uqueues, XA_FLAGS_ALLOC1);
 	atomic_inc(&edev->live.files);
 	file->driver_priv = efile;
 	return 0;
@@ -44,15 +46,11 @@ static void enpu_postclose(struct drm_device *drm, struct drm_file *file)
 {
 	struct enpu_file *efile = to_enpu_file(file);
 
+	enpu_uqueue_close_all(efile);
 	enpu_ctx_close_all(efile);
 	enpu_vm_put(efile->vm);
 	kfree(efile);
 	atomic_dec(&to_enpu_device(drm)->live.files);
-}
-
-static int enpu_no_user_queues(struct drm_device *drm, void *data, struct drm_file *file)
-{
-	return -EOPNOTSUPP;
 }
 
 static const struct drm_ioctl_desc enpu_ioctls[] = {
@@ -67,9 +65,9 @@ static const struct drm_ioctl_desc enpu_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(ENPU_CTX_DESTROY, enpu_ctx_destroy_ioctl, 0),
 	DRM_IOCTL_DEF_DRV(ENPU_CTX_STATUS, enpu_ctx_status_ioctl, 0),
 	DRM_IOCTL_DEF_DRV(ENPU_SUBMIT, enpu_submit_ioctl, 0),
-	DRM_IOCTL_DEF_DRV(ENPU_QUEUE_CREATE, enpu_no_user_queues, 0),
-	DRM_IOCTL_DEF_DRV(ENPU_QUEUE_DESTROY, enpu_no_user_queues, 0),
-	DRM_IOCTL_DEF_DRV(ENPU_QUEUE_WAIT, enpu_no_user_queues, 0),
+	DRM_IOCTL_DEF_DRV(ENPU_QUEUE_CREATE, enpu_queue_create_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(ENPU_QUEUE_DESTROY, enpu_queue_destroy_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(ENPU_QUEUE_WAIT, enpu_queue_wait_ioctl, 0),
 };
 
 /*
@@ -153,6 +151,7 @@ static int enpu_start(struct enpu_device *edev)
 	scoped_guard(mutex, &edev->hw_lock) {
 		enpu_hw_enable(edev);
 		edev->running = true;
+		edev->doors_open = true;
 	}
 	return 0;
 }

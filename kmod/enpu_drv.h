@@ -19,10 +19,12 @@ struct enpu_vm;
  * struct enpu_file - an open file
  * @vm: its address space; outlives it while jobs run
  * @contexts: struct enpu_ctx by id
+ * @uqueues: struct enpu_uqueue by id
  */
 struct enpu_file {
 	struct enpu_vm *vm;
 	struct xarray contexts;
+	struct xarray uqueues;
 };
 
 static inline struct enpu_file *to_enpu_file(struct drm_file *file)

@@ -40,7 +40,7 @@ static void enpu_error_fail_job(struct enpu_device *edev, const struct enpu_erro
 		enpu_coredump_take(edev, ENPU_DUMP_REASON_FAULT, queue->engine, queue, record);
 	/* A broken ring has no current entry. */
 	if (record->kind == ENPU_STATUS_RING_ERROR)
-		fence = queue->done + 1;
+		fence = enpu_queue_current_fence(queue);
 	if (!enpu_queue_fail_head(queue, fence, error, record))
 		drm_dbg(&edev->drm, "queue %u: error record for a job that is not there (fence %llu)\n",
 			id, fence);
@@ -90,19 +90,24 @@ void enpu_errors_drain(struct enpu_device *edev)
  */
 void enpu_queue_check_faulted(struct enpu_queue *queue)
 {
+	u64 fence;
 	u32 status;
 	int error;
 
-	if (!queue->enabled || queue->fault_taken || !enpu_queue_has_jobs(queue))
+	if (!queue->enabled || queue->fault_taken)
+		return;
+	/* A process can break its ring without work. */
+	if (!queue->user && !enpu_queue_has_work(queue))
 		return;
 	status = enpu_read32(queue->edev, ENPU_REG_QUEUE_STATUS(queue->id));
 	if (FIELD_GET(ENPU_QUEUE_STATUS_STATE, status) != ENPU_QUEUE_STATE_FAULTED)
 		return;
 	enpu_queue_harvest(queue);
 	error = enpu_status_errno(FIELD_GET(ENPU_QUEUE_STATUS_ERROR, status));
+	fence = enpu_queue_current_fence(queue);
 	if (error == -ESTALE)
-		error = enpu_queue_reset_errno(queue, queue->done + 1);
-	enpu_queue_fail_head(queue, queue->done + 1, error, NULL);
+		error = enpu_queue_reset_errno(queue, fence);
+	enpu_queue_fail_head(queue, fence, error, NULL);
 }
 
 /*

@@ -14,6 +14,7 @@
 #include "enpu_irq.h"
 #include "enpu_queue.h"
 #include "enpu_trace.h"
+#include "enpu_uqueue.h"
 
 /* A storm: so many interrupts for nothing in so short a time. */
 #define ENPU_STORM_COUNT	32
@@ -58,6 +59,24 @@ static bool enpu_vector_look(struct enpu_vector *vector)
 		queue_work(edev->recovery_wq, &edev->error_work);
 	trace_enpu_irq(vector->index, count);
 	return count;
+}
+
+/* It may have come for a process that has stopped waiting. */
+static bool enpu_vector_users_moved(struct enpu_vector *vector)
+{
+	struct enpu_engine *engine;
+	struct enpu_queue *queue;
+	unsigned long flags;
+	bool moved = false;
+
+	if (!vector->index)
+		return false;
+	engine = &vector->edev->engines[vector->index - 1];
+	spin_lock_irqsave(&engine->lock, flags);
+	list_for_each_entry(queue, &engine->queues, link)
+		moved |= queue->user && enpu_uqueue_moved(queue);
+	spin_unlock_irqrestore(&engine->lock, flags);
+	return moved;
 }
 
 static void enpu_vector_poll(struct work_struct *work)
@@ -110,7 +129,7 @@ static irqreturn_t enpu_irq(int irq, void *data)
 
 	/* Cleared first: a completion after this raises the vector again. */
 	enpu_write32(vector->edev, ENPU_REG_IRQ_PENDING, BIT(vector->index));
-	if (enpu_vector_look(vector))
+	if (enpu_vector_look(vector) || enpu_vector_users_moved(vector))
 		vector->idle = 0;
 	else
 		enpu_vector_idle(vector);

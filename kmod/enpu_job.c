@@ -106,7 +106,7 @@ void enpu_job_end(struct enpu_job *job, int error, const struct enpu_error_recor
 		list_del_init(&job->ctx_link);
 		ctx->unfinished--;
 		if (error)
-			enpu_ctx_note_failure(ctx, job, error, record);
+			enpu_ctx_note_failure(ctx, job->seqno, job->job_id, error, record);
 	}
 	spin_unlock_irqrestore(&ctx->lock, flags);
 	if (first)

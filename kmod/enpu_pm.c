@@ -4,8 +4,8 @@
  * queues are brought to rest, and go on where they were.
  *
  * The device is awake while an ioctl of ours runs, while a job is not freed, and while local memory
- * is mapped by a process or another device. Closing a file needs no awake device: a queue or an
- * address space that ends meanwhile is not told to the device again.
+ * or a doorbell is mapped by a process or another device. Closing a file needs no awake device: a
+ * queue or an address space that ends meanwhile is not told to the device again.
  */
 #include <linux/pci.h>
 #include <linux/pm.h>
@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
 
+#include "enpu_doorbell.h"
 #include "enpu_drv.h"
 #include "enpu_pm.h"
 #include "enpu_reset.h"
@@ -55,6 +56,7 @@ static int enpu_suspend(struct device *dev)
 {
 	struct enpu_device *edev = to_enpu_device((struct drm_device *)dev_get_drvdata(dev));
 
+	enpu_doorbells_close(edev);
 	/* The recovery queue keeps running, but finds a device that does not. */
 	enpu_quiesce(edev);
 	flush_workqueue(edev->recovery_wq);
@@ -67,6 +69,7 @@ static int enpu_resume(struct device *dev)
 
 	pci_set_master(edev->pdev);
 	enpu_unquiesce(edev);
+	enpu_doorbells_open(edev);
 	return 0;
 }
 
@@ -161,7 +164,10 @@ void enpu_pm_put(struct enpu_device *edev)
 
 static void enpu_reset_prepare(struct pci_dev *pdev)
 {
-	enpu_quiesce(to_enpu_device((struct drm_device *)pci_get_drvdata(pdev)));
+	struct enpu_device *edev = to_enpu_device((struct drm_device *)pci_get_drvdata(pdev));
+
+	enpu_doorbells_close(edev);
+	enpu_quiesce(edev);
 }
 
 /*
@@ -181,6 +187,7 @@ static void enpu_reset_done(struct pci_dev *pdev)
 	}
 	if (!enpu_unquiesce(edev) && wedged)
 		enpu_notify(edev, ENPU_STEP_RECOVERED, ENPU_NO_ENGINE);
+	enpu_doorbells_open(edev);
 }
 
 const struct pci_error_handlers enpu_pci_error_handlers = {

@@ -17,7 +17,9 @@
 #include "enpu_job.h"
 #include "enpu_queue.h"
 #include "enpu_reset.h"
+#include "enpu_tdr.h"
 #include "enpu_trace.h"
+#include "enpu_uqueue.h"
 #include "enpu_vm.h"
 
 /*
@@ -26,25 +28,45 @@
  */
 #define ENPU_STOP_TIMEOUT_NS	(1 * NSEC_PER_SEC)
 
+void enpu_queue_init(struct enpu_queue *queue, struct enpu_ctx *ctx, struct enpu_engine *engine)
+{
+	queue->edev = ctx->edev;
+	queue->engine = engine;
+	queue->ctx = ctx;
+	INIT_LIST_HEAD(&queue->jobs);
+	INIT_LIST_HEAD(&queue->link);
+}
+
+/* @memory is that of enpu_ring_bytes() bytes which the device finds at @address. */
+void enpu_queue_set_memory(struct enpu_queue *queue, void *memory, u64 address, u32 ring_log2)
+{
+	queue->ring_log2 = ring_log2;
+	queue->address = address;
+	queue->memory = memory;
+	queue->header = memory;
+	queue->ring = memory + ENPU_QUEUE_RING_OFFSET;
+	queue->completions = memory + enpu_ring_completions_offset(ring_log2);
+}
+
 static int enpu_queue_alloc_memory(struct enpu_queue *queue)
 {
+	dma_addr_t bus;
+	void *memory;
+
 	if (enpu_inject_fail(queue->edev))
 		return -ENOMEM;
-	queue->memory = dma_alloc_coherent(&queue->edev->pdev->dev,
-					   enpu_ring_bytes(ENPU_RING_LOG2), &queue->bus,
-					   GFP_KERNEL_ACCOUNT);
-	if (!queue->memory)
+	memory = dma_alloc_coherent(&queue->edev->pdev->dev, enpu_ring_bytes(ENPU_RING_LOG2), &bus,
+				    GFP_KERNEL_ACCOUNT);
+	if (!memory)
 		return -ENOMEM;
-	queue->header = queue->memory;
-	queue->ring = queue->memory + ENPU_QUEUE_RING_OFFSET;
-	queue->completions = queue->memory + enpu_ring_completions_offset(ENPU_RING_LOG2);
+	enpu_queue_set_memory(queue, memory, bus, ENPU_RING_LOG2);
 	return 0;
 }
 
 static void enpu_queue_free_memory(struct enpu_queue *queue)
 {
-	dma_free_coherent(&queue->edev->pdev->dev, enpu_ring_bytes(ENPU_RING_LOG2),
-			  queue->memory, queue->bus);
+	dma_free_coherent(&queue->edev->pdev->dev, enpu_ring_bytes(queue->ring_log2),
+			  queue->memory, queue->address);
 }
 
 /*
@@ -58,24 +80,28 @@ void enpu_queue_program(struct enpu_queue *queue)
 
 	queue->fault_taken = false;
 	/* The device goes on from here; what it finds may be what a fault has left. */
-	WRITE_ONCE(queue->header->fence, cpu_to_le64(queue->done));
-	enpu_write64(edev, ENPU_REG_QUEUE_ADDR(id), queue->bus);
+	if (!queue->user)
+		WRITE_ONCE(queue->header->fence, cpu_to_le64(queue->done));
+	enpu_write64(edev, ENPU_REG_QUEUE_ADDR(id), queue->address);
 	enpu_write64(edev, ENPU_REG_QUEUE_HEAD(id), queue->head);
 	enpu_write64(edev, ENPU_REG_QUEUE_RESUME(id), queue->resume);
 	enpu_write32(edev, ENPU_REG_QUEUE_CTRL(id), ENPU_QUEUE_CTRL_ENABLE |
-		     FIELD_PREP(ENPU_QUEUE_CTRL_RING_LOG2, ENPU_RING_LOG2) |
+		     (queue->user ? ENPU_QUEUE_CTRL_VIRT : 0) |
+		     FIELD_PREP(ENPU_QUEUE_CTRL_RING_LOG2, queue->ring_log2) |
 		     FIELD_PREP(ENPU_QUEUE_CTRL_ENGINE, queue->engine->index) |
 		     FIELD_PREP(ENPU_QUEUE_CTRL_AS, queue->ctx->vm->as_id) |
 		     FIELD_PREP(ENPU_QUEUE_CTRL_PRIORITY, queue->ctx->priority));
+	/* Nobody tells when a process has put work into it. */
+	if (queue->user)
+		enpu_tdr_start(queue->engine);
 }
 
-/* Finds a number for the queue and starts it; where the device is at rest, its restart does. */
-static int enpu_queue_register(struct enpu_queue *queue)
+/* Where the device is at rest, its restart starts the queue. */
+static int enpu_queue_register_locked(struct enpu_queue *queue)
 {
 	struct enpu_device *edev = queue->edev;
 	u32 id;
 
-	guard(mutex)(&edev->hw_lock);
 	if (enpu_is_wedged(edev))
 		return -EIO;
 	for (id = 0; id < edev->num_queues && edev->queues[id]; id++)
@@ -94,30 +120,37 @@ static int enpu_queue_register(struct enpu_queue *queue)
 	return 0;
 }
 
+/* Finds a number for a complete queue and starts it. -ENOSPC, -ENODEV, -EIO. */
+int enpu_queue_register(struct enpu_queue *queue)
+{
+	struct enpu_device *edev = queue->edev;
+	int ret, idx;
+
+	if (!drm_dev_enter(&edev->drm, &idx))
+		return -ENODEV;
+	scoped_guard(mutex, &edev->hw_lock)
+		ret = enpu_queue_register_locked(queue);
+	drm_dev_exit(idx);
+	return ret;
+}
+
 /* Makes the queue of a context on an engine. -ENOSPC, -ENOMEM, -ENODEV, -EIO. */
 struct enpu_queue *enpu_queue_create(struct enpu_ctx *ctx, struct enpu_engine *engine)
 {
 	struct enpu_device *edev = ctx->edev;
 	struct enpu_queue *queue;
-	int ret, idx;
+	int ret;
 
 	queue = enpu_inject_fail(edev) ? NULL : kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
 	if (!queue)
 		return ERR_PTR(-ENOMEM);
-	queue->edev = edev;
-	queue->engine = engine;
-	queue->ctx = ctx;
+	enpu_queue_init(queue, ctx, engine);
 	queue->fence_context = dma_fence_context_alloc(1);
-	INIT_LIST_HEAD(&queue->jobs);
 	ret = enpu_queue_alloc_memory(queue);
 	if (ret)
 		goto free_queue;
 
-	ret = -ENODEV;
-	if (drm_dev_enter(&edev->drm, &idx)) {
-		ret = enpu_queue_register(queue);
-		drm_dev_exit(idx);
-	}
+	ret = enpu_queue_register(queue);
 	if (ret)
 		goto free_memory;
 	atomic_inc(&edev->live.queues);
@@ -130,15 +163,37 @@ free_queue:
 	return ERR_PTR(ret);
 }
 
-bool enpu_queue_has_jobs(struct enpu_queue *queue)
+/* Fence of the oldest entry that is not finished. Under hw_lock. */
+u64 enpu_queue_current_fence(struct enpu_queue *queue)
+{
+	return queue->user ? enpu_uqueue_entry_fence(queue) : queue->done + 1;
+}
+
+/* Entries that are finished. Under hw_lock, while the device runs. */
+u64 enpu_queue_finished(struct enpu_queue *queue)
+{
+	return queue->user ? enpu_read64(queue->edev, ENPU_REG_QUEUE_HEAD(queue->id)) :
+			     READ_ONCE(queue->done);
+}
+
+/* Is there something in the queue for the device to do? Under hw_lock, while the device runs. */
+bool enpu_queue_has_work(struct enpu_queue *queue)
 {
 	unsigned long flags;
 	bool has;
 
+	if (queue->user)
+		return enpu_uqueue_has_work(queue);
 	spin_lock_irqsave(&queue->engine->lock, flags);
 	has = !list_empty(&queue->jobs);
 	spin_unlock_irqrestore(&queue->engine->lock, flags);
 	return has;
+}
+
+/* Does somebody wait for completions of the queue? */
+bool enpu_queue_is_awaited(struct enpu_queue *queue)
+{
+	return queue->user ? enpu_uqueue_is_awaited(queue) : enpu_queue_has_work(queue);
 }
 
 /* Asks a queue to stop at the next packet boundary. Under hw_lock, while the device runs. */
@@ -164,8 +219,13 @@ int enpu_queue_wait_stopped(struct enpu_queue *queue, u64 deadline_ns)
 	head = enpu_read64(edev, ENPU_REG_QUEUE_HEAD(queue->id));
 	resume = enpu_read64(edev, ENPU_REG_QUEUE_RESUME(queue->id));
 	enpu_queue_harvest(queue);
-	/* A job that is done must not run again because its fence word is wrong. */
-	if (head != queue->done)
+	/*
+	 * A process's queue has no other count, and only itself to lose. It goes on behind a fault.
+	 * Of ours, a job that is done must not run again because its fence word is wrong.
+	 */
+	if (queue->user)
+		queue->done = queue->fault_taken ? head + 1 : head;
+	else if (head != queue->done)
 		enpu_queue_harvest_register(queue);
 	/* The device's word is taken only as far as it can be true. */
 	if (head != queue->done || resume >= edev->max_command ||
@@ -185,7 +245,9 @@ static void enpu_queue_evict(struct enpu_queue *queue)
 	u32 occupant = enpu_read32(queue->edev, ENPU_REG_ENGINE_QUEUE(engine->index));
 
 	queue->blame = -ECANCELED;
-	queue->blame_fence = queue->done + 1;
+	queue->blame_fence = queue->user ?
+			     enpu_read64(queue->edev, ENPU_REG_ENGINE_FENCE(engine->index)) :
+			     queue->done + 1;
 	if (occupant == queue->id)
 		enpu_engine_reset_locked(engine, queue, ENPU_DUMP_REASON_EVICT);
 	else
@@ -211,8 +273,8 @@ void enpu_queue_shut(struct enpu_queue *queue)
 	enpu_queue_cancel(queue, -ECANCELED);
 }
 
-/* The entity of the queue has ended, so nothing is pushed any more. */
-void enpu_queue_destroy(struct enpu_queue *queue)
+/* The device has no part of the queue any more when this returns. What was in it has ended. */
+void enpu_queue_unregister(struct enpu_queue *queue)
 {
 	struct enpu_device *edev = queue->edev;
 	int idx;
@@ -229,7 +291,14 @@ void enpu_queue_destroy(struct enpu_queue *queue)
 	spin_unlock_irq(&queue->engine->lock);
 	edev->queues[queue->id] = NULL;
 	mutex_unlock(&edev->hw_lock);
+}
 
+/* The entity of the queue has ended, so nothing is pushed any more. */
+void enpu_queue_destroy(struct enpu_queue *queue)
+{
+	struct enpu_device *edev = queue->edev;
+
+	enpu_queue_unregister(queue);
 	enpu_queue_free_memory(queue);
 	kfree(queue);
 	atomic_dec(&edev->live.queues);
@@ -326,6 +395,8 @@ static unsigned int enpu_queue_harvest_to(struct enpu_queue *queue, u64 fence)
 /* Completes the jobs that the device says it has finished. Under the engine's lock. */
 static unsigned int enpu_queue_harvest_locked(struct enpu_queue *queue)
 {
+	if (queue->user)
+		return enpu_uqueue_look(queue);
 	return enpu_queue_harvest_to(queue, le64_to_cpu(READ_ONCE(queue->header->fence)));
 }
 
@@ -339,6 +410,10 @@ void enpu_queue_harvest_register(struct enpu_queue *queue)
 	unsigned long flags;
 	unsigned int count;
 
+	if (queue->user) {
+		enpu_uqueue_take_register(queue, fence);
+		return;
+	}
 	spin_lock_irqsave(&queue->engine->lock, flags);
 	count = enpu_queue_harvest_locked(queue);
 	/* Rightly finished; the interrupt has not come within the tick. */
@@ -379,6 +454,10 @@ void enpu_queue_cancel(struct enpu_queue *queue, int error)
 	struct enpu_job *job, *next;
 	unsigned long flags;
 
+	if (queue->user) {
+		enpu_uqueue_end(queue, error);
+		return;
+	}
 	spin_lock_irqsave(&queue->engine->lock, flags);
 	list_for_each_entry_safe(job, next, &queue->jobs, queue_link)
 		enpu_job_complete(job, error, NULL);
@@ -396,6 +475,8 @@ bool enpu_queue_fail_head(struct enpu_queue *queue, u64 fence, int error,
 	struct enpu_job *job, *next;
 	unsigned long flags;
 
+	if (queue->user)
+		return enpu_uqueue_fail(queue, fence, error, record);
 	spin_lock_irqsave(&queue->engine->lock, flags);
 	enpu_queue_harvest_locked(queue);
 	job = list_first_entry_or_null(&queue->jobs, struct enpu_job, queue_link);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Hardware queues: the ring of a context on an engine.
+ * Hardware queues: the ring of a context on an engine, filled by the driver, or by a process
+ * (enpu_uqueue.h).
  */
 #ifndef ENPU_QUEUE_H
 #define ENPU_QUEUE_H
@@ -23,8 +24,10 @@ struct enpu_error_record;
  * @engine: engine it is on
  * @ctx: owner, which destroys it before it goes
  * @id: number in hardware
+ * @user: the process fills it; there are no @jobs, and what the memory says is its word only
+ * @ring_log2: of its entries
+ * @address: of the memory for the device: a bus address, or a VA for a process's queue
  * @memory: header, ring and completion records
- * @bus: their bus address
  * @header: first page of @memory
  * @ring: entries
  * @completions: records
@@ -50,8 +53,10 @@ struct enpu_queue {
 	struct enpu_engine *engine;
 	struct enpu_ctx *ctx;
 	u32 id;
+	bool user;
+	u32 ring_log2;
+	u64 address;
 	void *memory;
-	dma_addr_t bus;
 	struct enpu_queue_header *header;
 	struct enpu_ring_entry *ring;
 	struct enpu_completion *completions;
@@ -70,6 +75,10 @@ struct enpu_queue {
 	u64 idle_ns;
 };
 
+void enpu_queue_init(struct enpu_queue *queue, struct enpu_ctx *ctx, struct enpu_engine *engine);
+void enpu_queue_set_memory(struct enpu_queue *queue, void *memory, u64 address, u32 ring_log2);
+int enpu_queue_register(struct enpu_queue *queue);
+void enpu_queue_unregister(struct enpu_queue *queue);
 struct enpu_queue *enpu_queue_create(struct enpu_ctx *ctx, struct enpu_engine *engine);
 void enpu_queue_destroy(struct enpu_queue *queue);
 void enpu_queue_program(struct enpu_queue *queue);
@@ -84,12 +93,18 @@ void enpu_queue_cancel(struct enpu_queue *queue, int error);
 bool enpu_queue_fail_head(struct enpu_queue *queue, u64 fence, int error,
 			  const struct enpu_error_record *record);
 void enpu_queue_shut(struct enpu_queue *queue);
-bool enpu_queue_has_jobs(struct enpu_queue *queue);
+u64 enpu_queue_current_fence(struct enpu_queue *queue);
+u64 enpu_queue_finished(struct enpu_queue *queue);
+bool enpu_queue_has_work(struct enpu_queue *queue);
+bool enpu_queue_is_awaited(struct enpu_queue *queue);
 
 /* The errno of a job that a reset of ours has dropped. Under hw_lock. */
 static inline int enpu_queue_reset_errno(struct enpu_queue *queue, u64 fence)
 {
-	return queue->blame && fence == queue->blame_fence ? queue->blame : -ESTALE;
+	/* A process's word on which entry it is does not take the blame off it. */
+	if (queue->blame && (queue->user || fence == queue->blame_fence))
+		return queue->blame;
+	return -ESTALE;
 }
 
 #endif

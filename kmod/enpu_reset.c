@@ -68,12 +68,12 @@ static void enpu_queue_stop(struct enpu_queue *queue, u64 deadline_ns)
 	u64 fence;
 
 	enpu_queue_harvest(queue);
-	fence = queue->done + 1;
+	fence = enpu_queue_current_fence(queue);
 	if (!stopped) {
 		queue->head = queue->done;
 		queue->resume = 0;
 	}
-	if (!stopped || (queue->blame && queue->blame_fence == fence))
+	if (!stopped || enpu_queue_reset_errno(queue, fence) != -ESTALE)
 		enpu_queue_fail_head(queue, fence, enpu_queue_reset_errno(queue, fence), NULL);
 	queue->blame = 0;
 }

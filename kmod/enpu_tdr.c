@@ -16,6 +16,7 @@
 #include "enpu_queue.h"
 #include "enpu_reset.h"
 #include "enpu_tdr.h"
+#include "enpu_uqueue.h"
 
 /* Notes what occupies the engine; returns for how long it has stood still, 0 if it has not. */
 static u64 enpu_tdr_watch(struct enpu_engine *engine)
@@ -43,7 +44,7 @@ static u64 enpu_tdr_watch(struct enpu_engine *engine)
 static void enpu_tdr_check_kick(struct enpu_queue *queue)
 {
 	struct enpu_device *edev = queue->edev;
-	u64 fence = READ_ONCE(queue->done) + 1, now = ktime_get_ns();
+	u64 fence = enpu_queue_finished(queue) + 1, now = ktime_get_ns();
 
 	if (queue->idle_fence == fence) {
 		if (now - queue->idle_ns < ENPU_TICK_MS / 2 * NSEC_PER_MSEC)
@@ -65,7 +66,7 @@ static void enpu_tdr_check_idle(struct enpu_engine *engine)
 		struct enpu_queue *queue = edev->queues[i];
 
 		if (!queue || queue->engine != engine || !queue->enabled ||
-		    !enpu_queue_has_jobs(queue))
+		    !(enpu_queue_has_work(queue) || enpu_queue_is_awaited(queue)))
 			continue;
 		state = FIELD_GET(ENPU_QUEUE_STATUS_STATE,
 				  enpu_read32(edev, ENPU_REG_QUEUE_STATUS(i)));
@@ -77,7 +78,7 @@ static void enpu_tdr_check_idle(struct enpu_engine *engine)
 			continue;
 		}
 		enpu_queue_harvest_register(queue);
-		if (enpu_queue_has_jobs(queue))
+		if (enpu_queue_has_work(queue))
 			enpu_tdr_check_kick(queue);
 	}
 }
@@ -146,7 +147,21 @@ out:
 	dma_fence_end_signalling(cookie);
 }
 
-static bool enpu_engine_has_jobs(struct enpu_engine *engine)
+/* Those who wait for queues of processes, though the interrupt has not come. */
+static void enpu_tdr_wake_users(struct enpu_engine *engine)
+{
+	struct enpu_queue *queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&engine->lock, flags);
+	list_for_each_entry(queue, &engine->queues, link)
+		if (queue->user && enpu_uqueue_look(queue))
+			atomic_inc(&engine->edev->stats.lost_interrupts);
+	spin_unlock_irqrestore(&engine->lock, flags);
+}
+
+/* Must the engine be watched? A queue of a process may have work at any time. */
+static bool enpu_engine_has_work(struct enpu_engine *engine)
 {
 	struct enpu_queue *queue;
 	unsigned long flags;
@@ -154,7 +169,8 @@ static bool enpu_engine_has_jobs(struct enpu_engine *engine)
 
 	spin_lock_irqsave(&engine->lock, flags);
 	list_for_each_entry(queue, &engine->queues, link)
-		has |= !list_empty(&queue->jobs);
+		has |= queue->user ? queue->enabled && READ_ONCE(engine->edev->running) :
+				     !list_empty(&queue->jobs);
 	spin_unlock_irqrestore(&engine->lock, flags);
 	return has;
 }
@@ -172,11 +188,12 @@ static void enpu_tdr_watchdog(struct work_struct *work)
 
 	if (!drm_dev_enter(&edev->drm, &idx))
 		goto out;
+	enpu_tdr_wake_users(engine);
 	mutex_lock(&edev->hw_lock);
 	if (edev->running)
 		enpu_tdr_look(engine);
 	mutex_unlock(&edev->hw_lock);
-	if (enpu_engine_has_jobs(engine))
+	if (enpu_engine_has_work(engine))
 		enpu_tdr_start(engine);
 	drm_dev_exit(idx);
 out:
@@ -188,7 +205,10 @@ void enpu_tdr_init(struct enpu_engine *engine)
 	INIT_DELAYED_WORK(&engine->watchdog, enpu_tdr_watchdog);
 }
 
-/* A job goes to the hardware. Any context; a watchdog that runs is left as it is. */
+/*
+ * A job goes to the hardware, or a queue of a process starts. Any context; a watchdog that runs is
+ * left as it is.
+ */
 void enpu_tdr_start(struct enpu_engine *engine)
 {
 	queue_delayed_work(engine->edev->recovery_wq, &engine->watchdog,

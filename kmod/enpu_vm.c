@@ -324,6 +324,29 @@ put_bo:
 	return ret;
 }
 
+/*
+ * The BO behind [va, va + size) with a reference, and where in it the range starts; NULL unless one
+ * mapping, to be read and written, holds all of it.
+ */
+struct enpu_bo *enpu_vm_find_bo(struct enpu_vm *vm, u64 va, u64 size, u64 *offset)
+{
+	const u32 need = DRM_ENPU_MAP_READ | DRM_ENPU_MAP_WRITE;
+	struct enpu_mapping *map;
+	struct drm_mm_node *node;
+
+	guard(mutex)(&vm->lock);
+	node = __drm_mm_interval_first(&vm->mappings, va, va + size - 1);
+	if (!drm_mm_node_allocated(node) || node->start > va ||
+	    node->start + node->size < va + size)
+		return NULL;
+	map = container_of(node, struct enpu_mapping, node);
+	if ((map->flags & need) != need)
+		return NULL;
+	*offset = map->offset + (va - node->start);
+	drm_gem_object_get(enpu_bo_gem(map->bo));
+	return map->bo;
+}
+
 /* Is [va, va + size) made of whole mappings without a hole? */
 static bool enpu_vm_range_whole(struct enpu_vm *vm, u64 va, u64 size)
 {

@@ -73,6 +73,7 @@ struct enpu_vm *enpu_vm_get(struct enpu_vm *vm);
 void enpu_vm_put(struct enpu_vm *vm);
 int enpu_vm_activate(struct enpu_vm *vm);
 void enpu_vm_program(struct enpu_vm *vm);
+struct enpu_bo *enpu_vm_find_bo(struct enpu_vm *vm, u64 va, u64 size, u64 *offset);
 
 int enpu_vm_map_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 int enpu_vm_unmap_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

@@ -140,6 +140,7 @@ void Device::announce_write() {
 // ---------------------------------------------------------------- queues
 
 void Device::kick(uint32_t index) {
+    ++kicks_;
     if (resetting || index >= ENPU_MAX_QUEUES) return;
     if (faults.armed() && faults.fire(ENPU_FAULT_KIND_DOORBELL_IGNORED, index)) return;
     announce_write();

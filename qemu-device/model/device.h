@@ -146,6 +146,7 @@ class Device {
 
     Registers registers_;
     uint32_t reset_count_ = 0;
+    uint64_t kicks_ = 0;
     bool reset_stuck_ = false;   // fault RESET_FAILS
     bool clear_faults_ = false;  // the reset under way is one of power-on kind
     bool quit_ = false;

@@ -122,6 +122,7 @@ class Engine final : ops::Progress {
     void leave_engine();
     void delay_completion(Lock& lock);
     void corrupt(enpu_fault_kind kind, uint64_t& value);
+    bool wants_irq(const Queue& seen, Ring& ring);
     Ring ring_of(const Queue& queue) {
         return Ring(memory_, queue.space(), queue.address, queue.ring_log2);
     }

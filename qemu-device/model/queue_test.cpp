@@ -139,6 +139,36 @@ TEST_CASE("A completion that cannot be written fails the job") {
     CHECK(rig.error_record().fence == 1);
 }
 
+TEST_CASE("A completion that somebody waits for raises the vector, others do not") {
+    Rig rig(mode(true));
+    rig.set_up();
+    const bool is_virtual = GENERATE(true, false);
+    const uint64_t bus = rig.ram.allocate(8192), va = 0x123456000;
+    rig.map(va, bus, 8192, ENPU_PTE_READ | ENPU_PTE_WRITE);
+    Rig::Queue queue{7, 2, bus};
+    rig.write64(ENPU_REG_QUEUE_ADDR(7), is_virtual ? va : bus);
+    rig.write32(ENPU_REG_QUEUE_CTRL(7), ENPU_QUEUE_CTRL_ENABLE |
+                                            (is_virtual ? ENPU_QUEUE_CTRL_VIRT : 0) |
+                                            ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_RING_LOG2, 2) |
+                                            ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_AS, Rig::kAs));
+    const uint64_t kicks = rig.read64(ENPU_REG_KICKS);
+    const auto raised_by_a_job = [&](uint32_t flags) {
+        const uint32_t before = rig.irqs[1];
+        rig.push(queue, Commands().nop(), true, flags);
+        return rig.irqs[1] - before;
+    };
+    const uint64_t irq_fence = bus + offsetof(enpu_queue_header, irq_fence);
+    CHECK(raised_by_a_job(0) == 0);  // fence 1
+    rig.ram.set_word(irq_fence, 3);
+    CHECK(raised_by_a_job(0) == 0);
+    CHECK(raised_by_a_job(0) == 1);  // 3: once
+    CHECK(raised_by_a_job(0) == 0);
+    rig.ram.set_word(irq_fence, 4);  // too late
+    CHECK(raised_by_a_job(0) == 0);
+    CHECK(raised_by_a_job(ENPU_RING_FLAG_IRQ) == (is_virtual ? 0 : 1));
+    CHECK(rig.read64(ENPU_REG_KICKS) == kicks + 6);
+}
+
 TEST_CASE("Higher priorities first, equal ones in turns") {
     Rig rig(mode(false));
     rig.set_up();

@@ -131,7 +131,8 @@ uint64_t Device::read_capability(uint32_t reg, uint32_t index) const {
                    ENPU_FIELD_PREP(ENPU_CAP_MISC_FIFO, ENPU_ERROR_FIFO_DEPTH);
         case ENPU_REG_CAP_FEATURES:
             return (config.fault_injection ? ENPU_CAP_FEATURES_FAULT_INJECTION : 0) |
-                   (config.sync ? ENPU_CAP_FEATURES_SYNC : 0) | ENPU_CAP_FEATURES_USER_QUEUES;
+                   (config.sync ? ENPU_CAP_FEATURES_SYNC : 0) | ENPU_CAP_FEATURES_USER_QUEUES |
+                   ENPU_CAP_FEATURES_IRQ_FENCE;
         case ENPU_REG_LOCAL_MEM_SIZE:
             return config.local_bytes;
         case ENPU_REG_CAP_MAX_COMMAND:
@@ -172,6 +173,8 @@ uint64_t Device::read_global(uint32_t reg, uint32_t index) const {
             return irq.state().coalesce;
         case ENPU_REG_IRQ_RAISED:
             return irq.state().raised;
+        case ENPU_REG_KICKS:
+            return kicks_;
         case ENPU_REG_TLB_SEQ:
             return tlb_seq;
         case ENPU_REG_TLB_DONE:

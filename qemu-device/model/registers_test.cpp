@@ -86,7 +86,8 @@ TEST_CASE("Capabilities say what the device was made of") {
     CHECK(ENPU_FIELD_GET(ENPU_CAP_ENGINES_COPY, engines) == 2);
     CHECK(ENPU_FIELD_GET(ENPU_CAP_ENGINES_THREADS, engines) == 4);
     CHECK(rig.read64(ENPU_REG_LOCAL_MEM_SIZE) == options.local_bytes);
-    CHECK(rig.read32(ENPU_REG_CAP_FEATURES) == ENPU_CAP_FEATURES_USER_QUEUES);
+    CHECK(rig.read32(ENPU_REG_CAP_FEATURES) ==
+          (ENPU_CAP_FEATURES_USER_QUEUES | ENPU_CAP_FEATURES_IRQ_FENCE));
     CHECK(rig.read64(ENPU_REG_CAP_OPCODES) >> ENPU_OPCODE_CONV2D & 1);
     CHECK(rig.read32(ENPU_REG_CAP_OP_DTYPES(ENPU_OPCODE_SOFTMAX)) == 0xe);
     for (uint32_t i = 0; i < 5; ++i)

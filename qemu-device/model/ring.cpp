@@ -30,6 +30,12 @@ bool Ring::read_fence(uint64_t& fence) {
     return memory_.read(space_, at, &fence, sizeof(fence), ENPU_ACCESS_READ, fault_);
 }
 
+bool Ring::read_irq_fence(uint64_t& fence) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const uint64_t at = address_ + offsetof(enpu_queue_header, irq_fence);
+    return memory_.read(space_, at, &fence, sizeof(fence), ENPU_ACCESS_READ, fault_);
+}
+
 bool Ring::read_entry(uint64_t index, enpu_ring_entry& entry) {
     const uint64_t slot = index & (entries() - 1);
     return memory_.read(space_, address_ + ENPU_QUEUE_RING_OFFSET + slot * sizeof(entry), &entry,

@@ -29,6 +29,10 @@ class Ring {
     // corrupts it.
     bool write_completion(uint64_t index, const enpu_completion& completion, uint64_t fence);
 
+    // The value whose completion the driver waits for. Begins with a full barrier, so that it is not
+    // older than a fence written before.
+    bool read_irq_fence(uint64_t& fence);
+
     // For a queue that failed without a job.
     bool write_status(enpu_status status);
 

@@ -243,6 +243,14 @@ void Engine::corrupt(enpu_fault_kind kind, uint64_t& value) {
         value ^= mask ? mask : ~0ull;
 }
 
+// After the fence was written. A queue of a process does not decide about interrupts: its driver does,
+// when somebody sleeps.
+bool Engine::wants_irq(const Queue& seen, Ring& ring) {
+    if (!seen.is_virtual && job.entry.flags & ENPU_RING_FLAG_IRQ) return true;
+    uint64_t wanted = 0;
+    return ring.read_irq_fence(wanted) && wanted > seen.fence && wanted <= job.entry.fence;
+}
+
 void Engine::finish_job(Lock& lock) {
     delay_completion(lock);
     // Guest memory does not change while the machine is stopped, and not after a reset.
@@ -261,6 +269,7 @@ void Engine::finish_job(Lock& lock) {
     lock.unlock();
     Ring ring = ring_of(seen);
     const bool written = ring.write_completion(seen.head, completion, fence);
+    const bool irq = written && wants_irq(seen, ring);
     lock.lock();
     if (discard) return;
     if (!written) {
@@ -276,7 +285,7 @@ void Engine::finish_job(Lock& lock) {
     device_.host.trace(ENPU_MODEL_EVENT_JOB_END, index_, job.queue, job.entry.fence,
                        ENPU_STATUS_OK);
     device_.announce_write();
-    if (job.entry.flags & ENPU_RING_FLAG_IRQ) device_.complete_irq(1 + index_, completion.end_ns);
+    if (irq) device_.complete_irq(1 + index_, completion.end_ns);
     const uint32_t index = job.queue;
     leave_engine();
     if (queue.state == ENPU_QUEUE_STATE_STOPPING) device_.disable_queue(index);

@@ -9,7 +9,7 @@ namespace enpu::model {
 namespace {
 
 constexpr uint64_t kMagic = 0x544154532d55504eull;  // "NPU-STAT"
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 constexpr uint64_t kRestBytes = 16384;  // COPY and FILL rest at multiples of it
 constexpr uint32_t kMaxMessages = 1 << 20;
 
@@ -143,6 +143,7 @@ void Device::visit(Archive& a) {
     a.value(registers_.scratch);
     visit_fault(a, registers_.fault);
     a.value(reset_count_);
+    a.value(kicks_);
     a.value(reset_stuck_);
     a.value(enabled);
     a.value(resetting);

@@ -45,7 +45,7 @@ int enpu_command::in_flight(bool* result, enpu_error* error) {
         return r == 0 && value >= flight.value;
     });
     if (code != 0) return fail(error, code, "timeline query failed: %s", errno_text(code).c_str());
-    *result = !flights.empty();
+    *result = !flights.empty() || queued.load(std::memory_order_acquire) != 0;
     return 0;
 }
 

@@ -3,6 +3,7 @@
 // run it.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 
 #include "command/builder.h"
@@ -30,6 +31,8 @@ struct enpu_command final : enpu::Object {
     };
     std::vector<Flight> flights;
     enpu::Ref<enpu_timeline> own;
+    // Entries of user-mode queues that run it; each holds a reference.
+    std::atomic<uint32_t> queued{0};
 
     // All with `mutex` held.
     int list_shared(enpu_error* error);

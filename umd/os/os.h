@@ -26,6 +26,13 @@ struct SyncWait {
 inline constexpr const char* kNoFaults =
     "faults can be injected on a simulator opened with fault-injection=on only";
 
+// Where a user-mode queue is rung. Any thread may ring.
+class Doorbell {
+  public:
+    virtual ~Doorbell() = default;
+    virtual void ring() = 0;
+};
+
 class Os {
   public:
     virtual ~Os() = default;
@@ -52,6 +59,12 @@ class Os {
     virtual void ctx_destroy(uint32_t ctx_id) = 0;
     virtual int ctx_status(drm_enpu_ctx_status* status) = 0;
     virtual int submit(drm_enpu_submit* submit) = 0;
+
+    // User-mode queues. The doorbell goes before its queue.
+    virtual int queue_create(drm_enpu_queue_create* create,
+                             std::unique_ptr<Doorbell>* doorbell) = 0;
+    virtual void queue_destroy(uint32_t queue_id) = 0;
+    virtual int queue_wait(const drm_enpu_queue_wait& wait) = 0;
 
     // Timeline syncobjs.
     virtual int sync_create(uint32_t* handle) = 0;

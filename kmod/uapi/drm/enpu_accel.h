@@ -62,6 +62,7 @@ enum drm_enpu_ioctl_id {
 #define ENPU_MAX_SYNC_OPS	256	/* per SUBMIT */
 #define ENPU_MAX_SUBMIT_BOS	1024	/* per SUBMIT */
 #define ENPU_MAX_JOBS		16384	/* unfinished ones of a context */
+#define ENPU_MAX_USER_QUEUES	16	/* of an open file */
 /*
  * VAs a program can map: [ENPU_VA_START, ENPU_VA_END). The first page never maps, so a null
  * address faults.
@@ -432,16 +433,28 @@ struct drm_enpu_submit {
  * struct drm_enpu_queue_create - make a user-mode queue
  * @ctx_id: context
  * @engine: index of an engine
- * @ring_va: queue memory (struct enpu_queue_header of the data sheet), mapped readable and
- *   writable, 4 KiB aligned
- * @ring_log2: log2 of its entries
+ * @ring_va: queue memory (struct enpu_queue_header of the data sheet), 4 KiB aligned; all of it in
+ *   one mapping, readable and writable, of a HOST BO, which the queue keeps alive
+ * @ring_log2: log2 of its entries, 2 … 12
  * @flags: 0
  * @queue_id: out
  * @pad: 0
- * @doorbell_offset: out: offset for mmap of the doorbell page (one page, write only)
+ * @doorbell_offset: out: offset for mmap of the doorbell page (one page, shared)
  *
- * -EOPNOTSUPP when the driver or the device has no user-mode queues; -ENOSPC when no hardware queue
- * is left.
+ * The process writes entries and the tail, which starts at 0, and stores to the doorbell page when
+ * the device asks for it (see the data sheet). Completion is the fence word in the queue memory;
+ * flags of entries are 0, as QUEUE_WAIT asks for the interrupts. Jobs of the queue signal no
+ * syncobj, and BO_WAIT and VM_UNMAP do not wait for them: memory that is unmapped under a job
+ * faults it. While the doorbell page is mapped the device stays awake; after the queue or the
+ * device has ended the page leads nowhere, and a store to it is lost.
+ *
+ * A fault or a hang ends the queue and its context, which takes no more work. An entry that was
+ * torn by the reset of another job is left out: its waiters get -ESTALE, the queue goes on.
+ * failed_seqno of the status record is the fence of the entry, or 0 for a broken ring.
+ *
+ * -EOPNOTSUPP when the device has no user-mode queues; -ENOSPC beyond ENPU_MAX_USER_QUEUES or when
+ * no hardware queue is left; -EINVAL for memory that is not as above; -ENOTRECOVERABLE for a guilty
+ * context.
  */
 struct drm_enpu_queue_create {
 	__u32 ctx_id;
@@ -455,9 +468,12 @@ struct drm_enpu_queue_create {
 };
 
 /**
- * struct drm_enpu_queue_destroy - end a user-mode queue
+ * struct drm_enpu_queue_destroy - end a user-mode queue; what is in it is dropped
  * @queue_id: queue
  * @pad: 0
+ *
+ * Waits for the current packet for a second, then resets its engine. Others that wait for the queue
+ * get -ECANCELED.
  */
 struct drm_enpu_queue_destroy {
 	__u32 queue_id;
@@ -471,7 +487,8 @@ struct drm_enpu_queue_destroy {
  * @fence: value
  * @timeout_ns: absolute
  *
- * -ETIME at the timeout; the errno of the context status record when the queue has faulted.
+ * -ETIME at the timeout; the errno of the context status record when the queue has faulted or hung,
+ * -ESTALE when the entry was torn, -ECANCELED when queue or context were destroyed meanwhile.
  */
 struct drm_enpu_queue_wait {
 	__u32 queue_id;

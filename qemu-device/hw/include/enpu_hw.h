@@ -107,6 +107,7 @@ typedef uint64_t enpu_u64;
 #define ENPU_CAP_FEATURES_FAULT_INJECTION 0x1u /* the fault block works */
 #define ENPU_CAP_FEATURES_SYNC 0x2u /* jobs run inside the doorbell write */
 #define ENPU_CAP_FEATURES_USER_QUEUES 0x4u /* queue memory may be a device VA */
+#define ENPU_CAP_FEATURES_IRQ_FENCE 0x8u /* queue_header.irq_fence is looked at */
 #define ENPU_REG_LOCAL_MEM_SIZE 0x18u /* read only, 64 bit. Bytes of device-local memory. */
 #define ENPU_REG_CAP_MAX_COMMAND 0x20u /* read only, 32 bit. Largest command buffer in bytes. */
 #define ENPU_REG_CAP_MAX_TENSOR 0x28u /* read only, 64 bit. Largest span of a tensor in bytes. */
@@ -129,6 +130,7 @@ typedef uint64_t enpu_u64;
 #define ENPU_IRQ_COALESCE_COUNT 0xffffu
 #define ENPU_IRQ_COALESCE_USEC 0xffff0000u
 #define ENPU_REG_IRQ_RAISED 0x128u /* read only, 64 bit. Interrupt messages sent since power-on. */
+#define ENPU_REG_KICKS 0x130u /* read only, 64 bit. Writes to the doorbell pages and to QUEUE_KICK since power-on. */
 #define ENPU_REG_TLB_INVALIDATE 0x140u /* write only, 32 bit. Drops every cached translation of an address space, or of all. TLB_SEQ grows by one for each write. */
 #define ENPU_TLB_INVALIDATE_AS 0xffffu
 #define ENPU_TLB_INVALIDATE_ALL 0x80000000u
@@ -212,7 +214,7 @@ typedef uint64_t enpu_u64;
 #define ENPU_PTE_ADDR 0xffffffffff000ull /* address bits in place */
 
 /* ring_entry.flags */
-#define ENPU_RING_FLAG_IRQ 0x1u /* raise the engine's vector on completion */
+#define ENPU_RING_FLAG_IRQ 0x1u /* raise the engine's vector on completion; without effect in a VIRT queue */
 
 /* ENGINE_STATUS.STATE */
 enum enpu_engine_state {
@@ -540,7 +542,8 @@ enum enpu_opcode {
 /* First page of queue memory. Producer and device write different cache lines. */
 struct enpu_queue_header {
 	enpu_u64 tail; /* producer: entries written (a count). Store with release order, then a full barrier, then read no_doorbell. */
-	enpu_u64 reserved0[7];
+	enpu_u64 irq_fence; /* driver: the completion that takes fence from below this value to it or beyond raises the engine's vector; 0: none does. Store, then a full barrier, then read fence. */
+	enpu_u64 reserved0[6];
 	enpu_u64 head; /* device: entries finished */
 	enpu_u32 no_doorbell; /* device: not 0 while it is polling tail, so a kick can be left out */
 	enpu_u32 reserved1;

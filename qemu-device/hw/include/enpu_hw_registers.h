@@ -26,6 +26,7 @@
 	R(IRQ_TRIGGER, 0x118, 0x4, 1, 4, WO) \
 	R(IRQ_COALESCE, 0x120, 0x4, 1, 4, RW) \
 	R(IRQ_RAISED, 0x128, 0x8, 1, 8, RO) \
+	R(KICKS, 0x130, 0x8, 1, 8, RO) \
 	R(TLB_INVALIDATE, 0x140, 0x4, 1, 4, WO) \
 	R(TLB_SEQ, 0x144, 0x4, 1, 4, RO) \
 	R(TLB_DONE, 0x148, 0x4, 1, 4, RO) \

@@ -32,7 +32,7 @@ static const struct enpu_field_info enpu_fields_version[] = {{"MINOR", 0xffffull
 static const struct enpu_field_info enpu_fields_cap_engines[] = {{"CORES", 0xffull}, {"COPY", 0xff00ull}, {"THREADS", 0xff0000ull}, {0, 0}};
 static const struct enpu_field_info enpu_fields_cap_limits[] = {{"QUEUES", 0xffffull}, {"AS", 0xffff0000ull}, {0, 0}};
 static const struct enpu_field_info enpu_fields_cap_misc[] = {{"VA_BITS", 0xffull}, {"VECTORS", 0xff00ull}, {"RING_LOG2", 0xff0000ull}, {"FIFO", 0xff000000ull}, {0, 0}};
-static const struct enpu_field_info enpu_fields_cap_features[] = {{"FAULT_INJECTION", 0x1ull}, {"SYNC", 0x2ull}, {"USER_QUEUES", 0x4ull}, {0, 0}};
+static const struct enpu_field_info enpu_fields_cap_features[] = {{"FAULT_INJECTION", 0x1ull}, {"SYNC", 0x2ull}, {"USER_QUEUES", 0x4ull}, {"IRQ_FENCE", 0x8ull}, {0, 0}};
 static const struct enpu_field_info enpu_fields_ctrl[] = {{"ENABLE", 0x1ull}, {"RESET", 0x2ull}, {0, 0}};
 static const struct enpu_field_info enpu_fields_status[] = {{"READY", 0x1ull}, {"RESETTING", 0x2ull}, {"BUSY", 0x4ull}, {0, 0}};
 static const struct enpu_field_info enpu_fields_irq_coalesce[] = {{"COUNT", 0xffffull}, {"USEC", 0xffff0000ull}, {0, 0}};
@@ -66,6 +66,7 @@ static const struct enpu_reg_info enpu_registers[] = {
     {"IRQ_TRIGGER", 0x118, 0x4, 1, 4, ENPU_WO, 0, 0x0ull, 0, 0},
     {"IRQ_COALESCE", 0x120, 0x4, 1, 4, ENPU_RW, 0, 0x0ull, 1, enpu_fields_irq_coalesce},
     {"IRQ_RAISED", 0x128, 0x8, 1, 8, ENPU_RO, 1, 0x0ull, 0, 0},
+    {"KICKS", 0x130, 0x8, 1, 8, ENPU_RO, 1, 0x0ull, 0, 0},
     {"TLB_INVALIDATE", 0x140, 0x4, 1, 4, ENPU_WO, 0, 0x0ull, 0, enpu_fields_tlb_invalidate},
     {"TLB_SEQ", 0x144, 0x4, 1, 4, ENPU_RO, 1, 0x0ull, 0, 0},
     {"TLB_DONE", 0x148, 0x4, 1, 4, ENPU_RO, 1, 0x0ull, 0, 0},

@@ -211,15 +211,5 @@ TEST_CASE("destroying a context cancels what is parked in the hardware") {
     f.run(0, Commands().nop());
 }
 
-TEST_CASE("user-mode queues are refused clearly") {
-    Device device;
-    drm_enpu_queue_create create{};
-    drm_enpu_queue_destroy destroy{};
-    drm_enpu_queue_wait wait{};
-    CHECK(device.call(DRM_IOCTL_ENPU_QUEUE_CREATE, &create) == -EOPNOTSUPP);
-    CHECK(device.call(DRM_IOCTL_ENPU_QUEUE_DESTROY, &destroy) == -EOPNOTSUPP);
-    CHECK(device.call(DRM_IOCTL_ENPU_QUEUE_WAIT, &wait) == -EOPNOTSUPP);
-}
-
 }  // namespace
 }  // namespace enpu::test

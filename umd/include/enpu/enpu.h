@@ -539,6 +539,45 @@ int enpu_submit_raw(struct enpu_context* context, uint32_t engine, uint64_t va, 
                     const struct enpu_point* signals, size_t signal_count, uint64_t job_id,
                     uint64_t* seqno, struct enpu_error* error);
 
+/* -------------------------------------------------------------------------------------------------------------------------
+ * user-mode queues
+ *
+ * A ring to one engine that this process fills itself: submitting costs no system call, and waiting
+ * looks at memory before it sleeps. Entries run in order, beside the jobs of enpu_submit, and are
+ * known by a fence: how many were submitted before and with them. A queue knows no timelines: order
+ * it against others by WAIT and SIGNAL packets, or by waiting. While a queue exists the device does
+ * not sleep. -EOPNOTSUPP where CAP_FEATURES lacks USER_QUEUES or IRQ_FENCE. */
+struct enpu_queue;
+
+/*
+ * `entries`: of the ring, a power of two, 4 to 4096; so many commands may be unfinished. -ENOSPC
+ * beyond 16 queues of an open device, or when the device has none left.
+ */
+int enpu_queue_create(struct enpu_context* context, uint32_t engine, uint32_t entries,
+                      struct enpu_queue** queue, struct enpu_error* error);
+struct enpu_queue* enpu_queue_retain(struct enpu_queue* queue);
+/* The last release drops what has not run. Waits for the packet that runs, at most 1 s and the reset
+ * of its engine. */
+void enpu_queue_release(struct enpu_queue* queue);
+
+/*
+ * Submits 1 … `entries` commands, all or none, with one kick of the device at most. They must not
+ * use SHARED or imported buffers (-EOPNOTSUPP). *fence (may be NULL) gets the fence of the last; the
+ * first has *fence - count + 1. The commands and their buffers stay alive until they have ended and
+ * the queue was asked about them. -EAGAIN when the ring has no room.
+ */
+int enpu_queue_submit(struct enpu_queue* queue, struct enpu_command* const* commands, size_t count,
+                      uint64_t job_id, uint64_t* fence, struct enpu_error* error);
+/*
+ * Blocks until the command with this fence has ended: polls for up to 50 us, then sleeps. 0 when it
+ * ended well, else why it failed, as for contexts; what failed for good ends the queue and its
+ * context, a torn command (-ESTALE) is left out and the queue goes on. -ETIME at the deadline.
+ */
+int enpu_queue_wait(struct enpu_queue* queue, uint64_t fence, int64_t deadline_ns,
+                    struct enpu_error* error);
+/* Fence reached so far. Does not block and asks nobody. */
+uint64_t enpu_queue_completed(struct enpu_queue* queue);
+
 #ifdef __cplusplus
 }
 #endif

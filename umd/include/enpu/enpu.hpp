@@ -191,4 +191,28 @@ class Context : public Handle<enpu_context, enpu_context_retain, enpu_context_re
     }
 };
 
+class Queue : public Handle<enpu_queue, enpu_queue_retain, enpu_queue_release> {
+  public:
+    using Handle::Handle;
+    static Queue create(const Context& context, uint32_t engine, uint32_t entries) {
+        enpu_queue* queue = nullptr;
+        check([&](enpu_error* error) {
+            return enpu_queue_create(context.get(), engine, entries, &queue, error);
+        });
+        return Queue(queue);
+    }
+    uint64_t submit(const Command& command, uint64_t job_id = 0) const {
+        enpu_command* const one = command.get();
+        uint64_t fence = 0;
+        check([&](enpu_error* error) {
+            return enpu_queue_submit(get(), &one, 1, job_id, &fence, error);
+        });
+        return fence;
+    }
+    void wait(uint64_t fence, int64_t deadline_ns) const {
+        check([&](enpu_error* error) { return enpu_queue_wait(get(), fence, deadline_ns, error); });
+    }
+    uint64_t completed() const { return enpu_queue_completed(get()); }
+};
+
 }  // namespace enpu

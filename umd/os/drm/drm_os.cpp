@@ -17,6 +17,17 @@ namespace {
 
 constexpr const char* kDriver = "enpu";
 
+// A mapped page of the device's doorbells.
+class DrmDoorbell final : public Doorbell {
+  public:
+    explicit DrmDoorbell(void* page) : page_(static_cast<volatile uint32_t*>(page)) {}
+    ~DrmDoorbell() override { ::munmap(const_cast<uint32_t*>(page_), ENPU_DOORBELL_STRIDE); }
+    void ring() override { *page_ = 1; }
+
+  private:
+    volatile uint32_t* const page_;
+};
+
 class DrmOs final : public Os {
   public:
     explicit DrmOs(int fd) : fd_(fd) {}
@@ -79,6 +90,28 @@ class DrmOs final : public Os {
         return call(DRM_IOCTL_ENPU_CTX_STATUS, status);
     }
     int submit(drm_enpu_submit* submit) override { return call(DRM_IOCTL_ENPU_SUBMIT, submit); }
+
+    int queue_create(drm_enpu_queue_create* create, std::unique_ptr<Doorbell>* doorbell) override {
+        const int result = call(DRM_IOCTL_ENPU_QUEUE_CREATE, create);
+        if (result != 0) return result;
+        void* page = ::mmap(nullptr, ENPU_DOORBELL_STRIDE, PROT_READ | PROT_WRITE, MAP_SHARED, fd_,
+                            static_cast<off_t>(create->doorbell_offset));
+        if (page == MAP_FAILED) {
+            const int code = -errno;
+            queue_destroy(create->queue_id);
+            return code;
+        }
+        *doorbell = std::make_unique<DrmDoorbell>(page);
+        return 0;
+    }
+    void queue_destroy(uint32_t queue_id) override {
+        drm_enpu_queue_destroy destroy = {queue_id, 0};
+        call(DRM_IOCTL_ENPU_QUEUE_DESTROY, &destroy);
+    }
+    int queue_wait(const drm_enpu_queue_wait& wait) override {
+        drm_enpu_queue_wait copy = wait;
+        return call(DRM_IOCTL_ENPU_QUEUE_WAIT, &copy);
+    }
 
     int sync_create(uint32_t* handle) override {
         return drmSyncobjCreate(fd_, 0, handle) == 0 ? 0 : -errno;

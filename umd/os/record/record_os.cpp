@@ -60,6 +60,12 @@ class RecordOs final : public Os {
     int sync_signal(uint32_t handle, uint64_t value) override {
         return below_->sync_signal(handle, value);
     }
+    // What a user-mode queue runs is not seen from here.
+    int queue_create(drm_enpu_queue_create*, std::unique_ptr<Doorbell>*) override {
+        return -EOPNOTSUPP;
+    }
+    void queue_destroy(uint32_t) override {}
+    int queue_wait(const drm_enpu_queue_wait&) override { return -ENOENT; }
     int sync_export(uint32_t handle, int* fd) override { return below_->sync_export(handle, fd); }
     int sync_import(int fd, uint32_t* handle) override { return below_->sync_import(fd, handle); }
     int inject_faults(const char* faults, enpu_error* error) override {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "enpu_hw_tables.h"
 #include "os/os.h"
+#include "os/sim/user_queue.h"
 
 namespace enpu::sim {
 namespace {
@@ -159,15 +160,25 @@ int Hardware::flush_tlb() {
 
 void Hardware::enable_queue(uint32_t queue, const QueueMemory& memory, uint32_t engine,
                             uint32_t priority, uint64_t head) {
-    write64(ENPU_REG_QUEUE_ADDR(queue), memory.bus());
+    enable(queue, memory.bus(), head,
+           ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_RING_LOG2, QueueMemory::kLog2) |
+               ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_ENGINE, engine) |
+               ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_PRIORITY, priority));
+}
+
+void Hardware::enable_user_queue(const UserQueue& queue, uint32_t priority, uint64_t head) {
+    enable(queue.id, queue.va, head,
+           ENPU_QUEUE_CTRL_VIRT | ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_RING_LOG2, queue.log2) |
+               ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_ENGINE, queue.engine) |
+               ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_PRIORITY, priority));
+}
+
+void Hardware::enable(uint32_t queue, uint64_t address, uint64_t head, uint32_t ctrl) {
+    write64(ENPU_REG_QUEUE_ADDR(queue), address);
     write64(ENPU_REG_QUEUE_HEAD(queue), head);
     write64(ENPU_REG_QUEUE_RESUME(queue), 0);
     write32(ENPU_REG_QUEUE_CTRL(queue),
-            ENPU_QUEUE_CTRL_ENABLE |
-                ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_RING_LOG2, QueueMemory::kLog2) |
-                ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_ENGINE, engine) |
-                ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_AS, kAs) |
-                ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_PRIORITY, priority));
+            ctrl | ENPU_QUEUE_CTRL_ENABLE | ENPU_FIELD_PREP(ENPU_QUEUE_CTRL_AS, kAs));
 }
 
 void Hardware::disable_queue(uint32_t queue) {

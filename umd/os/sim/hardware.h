@@ -16,6 +16,8 @@
 
 namespace enpu::sim {
 
+struct UserQueue;
+
 // Ring, header and completion records of one hardware queue, shared with the device.
 class QueueMemory {
   public:
@@ -69,6 +71,7 @@ class Hardware {
     int flush_tlb();
     void enable_queue(uint32_t queue, const QueueMemory& memory, uint32_t engine, uint32_t priority,
                       uint64_t head);
+    void enable_user_queue(const UserQueue& queue, uint32_t priority, uint64_t head);
     void disable_queue(uint32_t queue);
     uint32_t queue_state(uint32_t queue) const;
     void doorbell(uint32_t queue);
@@ -84,6 +87,7 @@ class Hardware {
     int faults_fired(uint32_t kind, uint32_t* fired, uint64_t* last_ns, enpu_error* error);
 
   private:
+    void enable(uint32_t queue, uint64_t address, uint64_t head, uint32_t ctrl);
     Hardware(HostMemory* memory, std::function<void(uint32_t)> interrupt);
     enpu_model_host host();
 

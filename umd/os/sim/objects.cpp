@@ -189,7 +189,7 @@ int Objects::map(const drm_enpu_vm_map& map) {
     if ((map.flags & DRM_ENPU_MAP_READ) != 0) bits |= ENPU_PTE_READ;
     if ((map.flags & DRM_ENPU_MAP_WRITE) != 0) bits |= ENPU_PTE_WRITE;
     tables_.map(map.va, bo->address + map.bo_offset, map.size, bits);
-    mappings_.emplace(map.va, Mapping{map.size, std::move(bo)});
+    mappings_.emplace(map.va, Mapping{map.size, map.bo_offset, map.flags, std::move(bo)});
     return 0;
 }
 
@@ -214,6 +214,19 @@ int Objects::unmap(const drm_enpu_vm_unmap& unmap) {
     tables_.retire();
     mappings_.erase(first, last);
     return 0;
+}
+
+QueuePlace Objects::place(uint64_t va, uint64_t bytes) {
+    constexpr uint32_t kBoth = DRM_ENPU_MAP_READ | DRM_ENPU_MAP_WRITE;
+    std::lock_guard lock(mutex_);
+    auto it = mappings_.upper_bound(va);
+    if (!is_paged(va) || it == mappings_.begin()) return {};
+    const auto& [start, mapping] = *--it;
+    const uint64_t skip = va - start;
+    if (skip > mapping.bytes || bytes > mapping.bytes - skip || mapping.flags != kBoth ||
+        (mapping.bo->flags & DRM_ENPU_BO_HOST) == 0 || mapping.bo->user)
+        return {};
+    return {mapping.bo, static_cast<std::byte*>(mapping.bo->memory) + mapping.offset + skip};
 }
 
 void Objects::memory_info(drm_enpu_memory_info* info) {

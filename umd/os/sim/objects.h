@@ -11,6 +11,7 @@
 #include "drm/enpu_accel.h"
 #include "os/sim/hardware.h"
 #include "os/sim/page_table.h"
+#include "os/sim/user_queue.h"
 
 namespace enpu::sim {
 
@@ -44,12 +45,16 @@ class Objects {
     void close(uint32_t handle);
     int map(const drm_enpu_vm_map& map);
     int unmap(const drm_enpu_vm_unmap& unmap);
+    // Host memory, readable and writable, that one mapping holds whole; NULL when there is none.
+    QueuePlace place(uint64_t va, uint64_t bytes);
     void memory_info(drm_enpu_memory_info* info);
 
   private:
     friend struct Bo;
     struct Mapping {
         uint64_t bytes;
+        uint64_t offset;
+        uint32_t flags;
         std::shared_ptr<Bo> bo;
     };
     int allocate_host(Bo* bo);

@@ -62,6 +62,7 @@ void Scheduler::serve() {
             drain_errors();
             pump();
             watch(now);
+            look_at_user_queues();
             bury_dying(now);
             pump();
             more = busy();
@@ -72,9 +73,13 @@ void Scheduler::serve() {
 }
 
 bool Scheduler::busy() const {
-    return std::any_of(contexts_.begin(), contexts_.end(), [](const auto& entry) {
-        return entry.second->dying || !entry.second->unfinished.empty();
-    });
+    return std::any_of(contexts_.begin(), contexts_.end(),
+                       [](const auto& entry) {
+                           return entry.second->dying || !entry.second->unfinished.empty();
+                       }) ||
+           std::any_of(user_queues_.begin(), user_queues_.end(), [](const auto& entry) {
+               return entry.second->has_work() || !entry.second->wanted.empty();
+           });
 }
 
 void Scheduler::drain_errors() {
@@ -93,10 +98,28 @@ void Scheduler::drain_errors() {
 
 void Scheduler::handle_error(const enpu_error_record& record) {
     if (record.kind == ENPU_STATUS_ECC_CORRECTED || record.queue >= by_id_.size()) return;
+    if (UserQueue* user = user_by_id_[record.queue]) {
+        // A record may be about an earlier owner of the number.
+        if (hardware_->queue_state(user->id) == ENPU_QUEUE_STATE_FAULTED)
+            fail_user_queue(user, user->hung ? -ETIMEDOUT : enpu_status_errno(record.kind),
+                            &record);
+        return;
+    }
     Queue* queue = by_id_[record.queue];
     if (queue == nullptr || queue->faulted) return;
     complete(queue);
     fail_front(queue, queue->hung ? -ETIMEDOUT : enpu_status_errno(record.kind), &record);
+}
+
+void Scheduler::fill_status(drm_enpu_ctx_status* status, const enpu_error_record* record) {
+    status->operand = 0xff;
+    if (record == nullptr) return;
+    status->hw_status = record->kind;
+    status->fault_va = record->va;
+    status->packet = record->packet;
+    status->rule = record->rule;
+    status->operand = record->kind == ENPU_STATUS_BAD_OPERAND ? record->cause : 0xff;
+    status->opcode = record->opcode;
 }
 
 // The job at the head of the ring has failed and its queue stands.
@@ -107,15 +130,7 @@ void Scheduler::fail_front(Queue* queue, int error, const enpu_error_record* rec
     auto& status = context->status;
     if (status.error == 0) {
         status.hw_status = static_cast<uint16_t>(queue->memory.status());
-        status.operand = 0xff;
-        if (record != nullptr) {
-            status.hw_status = record->kind;
-            status.fault_va = record->va;
-            status.packet = record->packet;
-            status.rule = record->rule;
-            status.operand = record->kind == ENPU_STATUS_BAD_OPERAND ? record->cause : 0xff;
-            status.opcode = record->opcode;
-        }
+        fill_status(&status, record);
     }
     if (error == -ETIMEDOUT && queue->hung) ++status.reset_count;
     if (!queue->flying.empty()) {
@@ -146,6 +161,10 @@ void Scheduler::destroy_context(uint32_t id) {
     Context* context = find_context(id);
     if (context == nullptr) return;
     context->dying = true;
+    std::vector<std::shared_ptr<UserQueue>> users;
+    for (auto& [number, queue] : user_queues_)
+        if (queue->context == context) users.push_back(queue);
+    for (auto& queue : users) shut_user_queue(lock, queue.get());
     cancel(context, -ECANCELED);
     const int64_t now = os::now_ns();
     for (auto& queue : context->queues) {
@@ -176,7 +195,7 @@ bool Scheduler::stop_queue(Queue* queue, int64_t now) {
         const bool occupies = hardware_->read32(ENPU_REG_ENGINE_QUEUE(queue->engine)) == queue->id;
         if (occupies && (stopping_ns > std::min(timeout_ns, kLastRunNs) ||
                          still_ns > std::min(timeout_ns, kLastTileNs))) {
-            reset_hung(queue->engine, queue);
+            reset_hung(queue->engine, queue->id);
             watch = {};
         }
         return false;
@@ -215,13 +234,13 @@ void Scheduler::watch(int64_t now) {
                             hardware_->read64(ENPU_REG_ENGINE_FENCE(engine)), now};
         const bool same = seen.queue == watch.queue && seen.progress == watch.progress &&
                           seen.fence == watch.fence;
-        if (!same || seen.queue >= by_id_.size() || by_id_[seen.queue] == nullptr) {
+        const Context* context = owner(seen.queue);
+        if (!same || context == nullptr) {
             watch = seen;
             continue;
         }
-        Queue* queue = by_id_[seen.queue];
-        if (now - watch.since_ns <= int64_t{queue->context->timeout_ms} * 1'000'000) continue;
-        reset_hung(engine, queue);
+        if (now - watch.since_ns <= int64_t{context->timeout_ms} * 1'000'000) continue;
+        reset_hung(engine, seen.queue);
         watch = {};
     }
     // A doorbell may have been lost: rings that hold work are kicked again, which costs nothing
@@ -234,23 +253,36 @@ void Scheduler::watch(int64_t now) {
     });
 }
 
-void Scheduler::reset_hung(uint32_t engine, Queue* queue) {
+void Scheduler::reset_hung(uint32_t engine, uint32_t id) {
     ++resets_;
-    queue->hung = true;
+    Queue* queue = by_id_[id];
+    if (queue != nullptr) queue->hung = true;
+    if (UserQueue* user = user_by_id_[id]) user->hung = true;
     if (hardware_->reset_engine(engine) != 0) {
-        reset_all(queue);
+        reset_all(id);
         return;
     }
     drain_errors();
+    if (queue == nullptr) return;
     complete(queue);
     if (!queue->faulted && !queue->flying.empty()) fail_front(queue, -ETIMEDOUT, nullptr);
 }
 
+// The context that a hardware queue works for, or NULL.
+Context* Scheduler::owner(uint32_t queue) const {
+    if (queue >= by_id_.size()) return nullptr;
+    if (by_id_[queue] != nullptr) return by_id_[queue]->context;
+    return user_by_id_[queue] != nullptr ? user_by_id_[queue]->context : nullptr;
+}
+
 // Device reset: the guilty job fails, jobs that were torn fail with their own code, the rest runs
 // again from the start of each queue.
-void Scheduler::reset_all(Queue* guilty) {
+void Scheduler::reset_all(uint32_t guilty) {
     ++resets_;
     std::array<bool, ENPU_MAX_QUEUES> running{};
+    std::array<uint64_t, ENPU_MAX_QUEUES> heads{};
+    for (uint32_t id = 0; id < heads.size(); ++id)
+        if (user_by_id_[id] != nullptr) heads[id] = hardware_->read64(ENPU_REG_QUEUE_HEAD(id));
     for (uint32_t engine = 0; engine < engines_; ++engine) {
         const uint32_t queue = hardware_->read32(ENPU_REG_ENGINE_QUEUE(engine));
         if (queue < running.size()) running[queue] = true;
@@ -262,7 +294,7 @@ void Scheduler::reset_all(Queue* guilty) {
     hardware_->start(root_bus_);
     each_queue([&](Queue* queue) {
         complete(queue);
-        if (queue == guilty) {
+        if (queue->id == guilty) {
             fail_front(queue, -ETIMEDOUT, nullptr);
         } else if (running[queue->id] && !queue->faulted && !queue->flying.empty()) {
             ++queue->context->status.reset_count;
@@ -274,6 +306,7 @@ void Scheduler::reset_all(Queue* guilty) {
         hardware_->enable_queue(queue->id, queue->memory, queue->engine, queue->context->priority,
                                 queue->pushed - queue->flying.size());
     });
+    restart_user_queues(guilty, heads, running);
 }
 
 // The device was pulled out, or does not come back: every job fails, every later call is refused.
@@ -287,6 +320,9 @@ void Scheduler::lose(int error) {
         cancel(context.get(), error);
         context->status.guilty = 1;
     }
+    for (auto& [id, queue] : user_queues_)
+        if (queue->error == 0) queue->error = error;
+    moved_ = true;
 }
 
 }  // namespace enpu::sim

@@ -115,11 +115,10 @@ int Scheduler::read_points(const drm_enpu_submit& submit, Job* job) {
 int Scheduler::queue_for(Context* context, uint32_t engine, Queue** queue) {
     auto& slot = context->queues[engine];
     if (!slot) {
-        const auto free = std::find(by_id_.begin(), by_id_.end(), nullptr);
-        if (free == by_id_.end()) return -ENOSPC;
-        const auto id = static_cast<uint32_t>(free - by_id_.begin());
+        uint32_t id = 0;
+        if (!free_id(&id)) return -ENOSPC;
         slot = std::make_unique<Queue>(id, engine, context, memory_);
-        *free = slot.get();
+        by_id_[id] = slot.get();
         hardware_->enable_queue(id, slot->memory, engine, context->priority, 0);
     }
     *queue = slot.get();
@@ -158,13 +157,15 @@ int Scheduler::submit(drm_enpu_submit* submit) {
     submit->seqno = job->seqno;
     push(queue);
     lock.unlock();
-    // The watchdog sleeps while there is nothing to watch.
-    std::lock_guard wake(wake_mutex_);
-    if (!work_) {
-        work_ = true;
-        wake_.notify_one();
-    }
+    note_work();
     return 0;
+}
+
+void Scheduler::note_work() {
+    std::lock_guard wake(wake_mutex_);
+    if (work_) return;
+    work_ = true;
+    wake_.notify_one();
 }
 
 // Moves jobs whose points are reached into the ring.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -12,6 +13,7 @@
 
 #include "os/os.h"
 #include "os/sim/job.h"
+#include "os/sim/user_queue.h"
 
 namespace enpu::sim {
 
@@ -39,6 +41,15 @@ class Scheduler {
     int query(uint32_t handle, uint64_t* value);
     int signal(uint32_t handle, uint64_t value);
 
+    // user_queue.cpp. `place` finds memory by its VA.
+    using Place = std::function<QueuePlace(uint64_t va, uint64_t bytes)>;
+    int create_user_queue(drm_enpu_queue_create* create, const Place& place);
+    void destroy_user_queue(uint32_t id);
+    int wait_user_queue(const drm_enpu_queue_wait& wait);
+    // Both without the scheduler's lock: the number lives as long as the queue.
+    void kick_user_queue(uint32_t hardware_id);
+    uint32_t user_queue_hardware_id(uint32_t id);
+
     uint32_t resets();
 
   private:
@@ -61,8 +72,10 @@ class Scheduler {
     void fail_front(Queue* queue, int error, const enpu_error_record* record);
     void cancel(Context* context, int error);
     void watch(int64_t now);
-    void reset_hung(uint32_t engine, Queue* queue);
-    void reset_all(Queue* guilty);
+    void reset_hung(uint32_t engine, uint32_t queue);
+    void reset_all(uint32_t guilty);
+    Context* owner(uint32_t queue) const;
+    static void fill_status(drm_enpu_ctx_status* status, const enpu_error_record* record);
     void lose(int error);
     void bury_dying(int64_t now);
     bool stop_queue(Queue* queue, int64_t now);
@@ -76,6 +89,16 @@ class Scheduler {
         }
     }
 
+    // user_queue.cpp, all with the mutex held
+    bool free_id(uint32_t* id) const;
+    void shut_user_queue(Lock& lock, UserQueue* queue);
+    void fail_user_queue(UserQueue* queue, int error, const enpu_error_record* record);
+    void look_at_user_queues();
+    void restart_user_queues(uint32_t guilty, const std::array<uint64_t, ENPU_MAX_QUEUES>& heads,
+                             const std::array<bool, ENPU_MAX_QUEUES>& running);
+
+    // The watchdog sleeps while there is nothing to watch.
+    void note_work();
     void serve();
 
     HostMemory* const memory_;
@@ -90,6 +113,9 @@ class Scheduler {
     std::unordered_map<uint32_t, std::unique_ptr<Context>> contexts_;
     std::unordered_map<uint32_t, Ref<Timeline>> timelines_;
     std::array<Queue*, ENPU_MAX_QUEUES> by_id_{};
+    std::unordered_map<uint32_t, std::shared_ptr<UserQueue>> user_queues_;
+    std::array<UserQueue*, ENPU_MAX_QUEUES> user_by_id_{};
+    uint32_t next_user_queue_ = 1;
     uint32_t next_context_ = 1;
     uint32_t next_timeline_ = 1;
     std::vector<std::unique_ptr<Job>> pool_;

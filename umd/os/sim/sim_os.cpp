@@ -177,6 +177,35 @@ int SimOs::submit(drm_enpu_submit* submit) {
     return scheduler_->submit(submit);
 }
 
+namespace {
+
+class SimDoorbell final : public os::Doorbell {
+  public:
+    SimDoorbell(Scheduler* scheduler, uint32_t queue) : scheduler_(scheduler), queue_(queue) {}
+    void ring() override { scheduler_->kick_user_queue(queue_); }
+
+  private:
+    Scheduler* const scheduler_;
+    const uint32_t queue_;
+};
+
+}  // namespace
+
+int SimOs::queue_create(drm_enpu_queue_create* create, std::unique_ptr<os::Doorbell>* doorbell) {
+    const int result = scheduler_->create_user_queue(
+        create, [this](uint64_t va, uint64_t bytes) { return objects_->place(va, bytes); });
+    if (result != 0) return result;
+    *doorbell = std::make_unique<SimDoorbell>(scheduler_.get(),
+                                              scheduler_->user_queue_hardware_id(create->queue_id));
+    return 0;
+}
+void SimOs::queue_destroy(uint32_t queue_id) {
+    scheduler_->destroy_user_queue(queue_id);
+}
+int SimOs::queue_wait(const drm_enpu_queue_wait& wait) {
+    return scheduler_->wait_user_queue(wait);
+}
+
 int SimOs::sync_create(uint32_t* handle) {
     return scheduler_->create_timeline(handle);
 }

@@ -33,6 +33,10 @@ class SimOs final : public os::Os {
     void ctx_destroy(uint32_t ctx_id) override;
     int ctx_status(drm_enpu_ctx_status* status) override;
     int submit(drm_enpu_submit* submit) override;
+    int queue_create(drm_enpu_queue_create* create,
+                     std::unique_ptr<os::Doorbell>* doorbell) override;
+    void queue_destroy(uint32_t queue_id) override;
+    int queue_wait(const drm_enpu_queue_wait& wait) override;
     int sync_create(uint32_t* handle) override;
     void sync_destroy(uint32_t handle) override;
     int sync_wait(os::SyncWait* wait) override;
