@@ -155,9 +155,9 @@ TEST_CASE("A fault ends a user-mode queue and its context, and nobody else's") {
     const uint64_t fence = queue.submit(bad);
     const uint64_t behind = queue.submit(nop);
     expect_failure([&](enpu_error* e) { return enpu_queue_wait(queue.get(), fence, soon(), e); },
-                   -EBADMSG, {"GATHER"});
+                   -EBADMSG, {"gather"});
     expect_failure([&](enpu_error* e) { return enpu_queue_wait(queue.get(), behind, soon(), e); },
-                   -EBADMSG, {"GATHER"});
+                   -EBADMSG, {"gather"});
     enpu_command* const one = nop.get();
     expect_failure(
         [&](enpu_error* e) { return enpu_queue_submit(queue.get(), &one, 1, 0, nullptr, e); },

@@ -4,7 +4,7 @@ results into docs/performance.md); one table, results as JSON, plots as SVG. QUI
 import sys
 import time
 
-from . import bench_device, bench_models, bench_runtime, bench_table
+from . import bench_device, bench_models, bench_queues, bench_runtime, bench_table
 from .paths import GuestError, say
 
 # Each returns rows (bench_table.row) and what the guest's kernel log held that it must not.
@@ -20,6 +20,7 @@ PARTS = {
     "runtime": lambda: (bench_runtime.micro_rows(), []),
     "serving": lambda: (bench_runtime.serving_native(), []),
     "serving-guest": lambda: ([], []) if bench_table.native_only() else bench_runtime.serving_guest(),
+    "queues": bench_queues.rows,
 }
 
 
