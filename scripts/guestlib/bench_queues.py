@@ -10,7 +10,7 @@ from .session import Session, make_config
 from .stage import stage
 
 NVME_NODE = "bench-null"
-NVME = ["-blockdev", f"null-co,node-name={NVME_NODE},size=64M,read-zeroes=on"]
+NVME = ["-blockdev", f"null-co,node-name={NVME_NODE},size=67108864,read-zeroes=on"]
 # Of peer over ours for times, of ours over peer for rates.
 IOCTL_LATENCY = 1 / 1.5
 QUEUE_LATENCY = 1 / 0.3

@@ -124,6 +124,16 @@ TEST_CASE("a failure anywhere in a call leaves no trace") {
         CHECK(device.syncobj_wait(done) == 0);
         CHECK(device.status(ctx).submitted == 1);
         munmap(memory, 4 * kPage);
+
+        uint32_t queue = 0;
+        CHECK(fail_everywhere("QUEUE_CREATE", [&] {
+                  drm_enpu_queue_create args{ctx, 0, kVa, 4, 0, 0, 0, 0};
+                  const int ret = device.call(DRM_IOCTL_ENPU_QUEUE_CREATE, &args);
+                  queue = args.queue_id;
+                  return ret;
+              }) >= 5);
+        drm_enpu_queue_wait wait{queue, 0, 1, 0};
+        CHECK(device.call(DRM_IOCTL_ENPU_QUEUE_WAIT, &wait) == -ETIME);
     }
     REQUIRE(eventually([] { return all_zero(live_objects()); }));
 }
