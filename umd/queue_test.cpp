@@ -152,8 +152,10 @@ TEST_CASE("A fault ends a user-mode queue and its context, and nobody else's") {
     check([&](enpu_error* e) { return enpu_build_gather(builder.get(), &params, &x, &i, &y, e); });
     const Command bad = builder.finish();
     const Command nop = nops(f.device), good = nops(innocent.device);
-    const uint64_t fence = queue.submit(bad);
-    const uint64_t behind = queue.submit(nop);
+    enpu_command* const both[] = {bad.get(), nop.get()};
+    uint64_t behind = 0;
+    check([&](enpu_error* e) { return enpu_queue_submit(queue.get(), both, 2, 0, &behind, e); });
+    const uint64_t fence = behind - 1;
     expect_failure([&](enpu_error* e) { return enpu_queue_wait(queue.get(), fence, soon(), e); },
                    -EBADMSG, {"gather"});
     expect_failure([&](enpu_error* e) { return enpu_queue_wait(queue.get(), behind, soon(), e); },

@@ -20,7 +20,7 @@ PARTS = {
     "runtime": lambda: (bench_runtime.micro_rows(), []),
     "serving": lambda: (bench_runtime.serving_native(), []),
     "serving-guest": lambda: ([], []) if bench_table.native_only() else bench_runtime.serving_guest(),
-    "queues": bench_queues.rows,
+    "queues": lambda: ([], []) if bench_table.native_only() else bench_queues.rows(),
 }
 
 

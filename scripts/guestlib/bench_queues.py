@@ -2,18 +2,18 @@
 """What an empty job costs in the guest: by ioctl, through a user-mode queue, and beside a 4 KiB read of an NVMe device that QEMU backs with
 nothing (null-co). The cases take turns inside one program; the device counts kicks and interrupts."""
 import json
-import statistics
 
 from . import paths
-from .paths import GuestError, say
+from .bench_table import quick, row, value
+from .paths import GuestError
 from .session import Session, make_config
 from .stage import stage
 
 NVME_NODE = "bench-null"
 NVME = ["-blockdev", f"null-co,node-name={NVME_NODE},size=67108864,read-zeroes=on"]
-# Of peer over ours for times, of ours over peer for rates.
-IOCTL_LATENCY = 1 / 1.5
-QUEUE_LATENCY = 1 / 0.3
+# How many times better ours is to be: at most 1.5 and 0.3 times the latency.
+IOCTL_LATENCY = round(1 / 1.5, 3)
+QUEUE_LATENCY = round(1 / 0.3, 3)
 IOCTL_RATE = 0.5
 QUEUE_RATE = 3.0
 EXITS = 1 / 16
@@ -34,42 +34,24 @@ exec /enpu/bin/enpu-queue-bench --nvme /dev/nvme0n1 --registers $(ls /sys/kernel
     return json.loads(output)
 
 
-def row(name, ours, peer, unit, ratio, target, where):
-    best = statistics.median(ours)
-    other = statistics.median(peer) if peer else None
-    value = ratio(best, other)
-    say(f"{name}: {best:.4g} {unit}" + (f", peer {other:.4g}" if peer else "") + f", ratio {value:.2f} (target {target:.2f})" +
-        ("" if value >= target else "  <-- MISSED"))
-    return {"name": name, "ours": best, "peer": other, "unit": unit, "ratio": round(value, 3), "target": round(target, 3), "ok": value >= target,
-            "where": where, "runs": len(ours), "spread": round((max(ours) - min(ours)) / best, 3) if best else 0}
-
-
 def rows_of(times, where):
-    def less(best, other):
-        return other / best
-
-    def more(best, other):
-        return best / other
-
-    def limit(best, _):
-        return EXITS / best if best else float(JOBS)
-
+    nvme = f"{where}; peer NVMe on null-co by io_uring"
     return [
-        row("empty job by ioctl, latency", times["ioctl_ns"], times["nvme_ns"], "ns", less, IOCTL_LATENCY, where),
-        row("empty job by user-mode queue, latency", times["queue_ns"], times["ioctl_ns"], "ns", less, QUEUE_LATENCY, where),
-        row("empty jobs by ioctl, 64 deep", times["ioctl_rate"], times["nvme_rate"], "1/s", more, IOCTL_RATE, where),
-        row("empty jobs by user-mode queue, 64 deep", times["queue_rate"], times["nvme_rate"], "1/s", more, QUEUE_RATE, where),
-        row("kicks a job by user-mode queue, 64 deep", times["queue_kicks"], None, "kicks", limit, 1.0, where),
-        row("interrupts a job by user-mode queue, 64 deep", times["queue_irqs"], None, "interrupts", limit, 1.0, where)]
+        row("empty job by ioctl, latency", times["ioctl_ns"], times["nvme_ns"], "ns", IOCTL_LATENCY, f"{nvme}, depth 1"),
+        row("empty job by user-mode queue, latency", times["queue_ns"], times["ioctl_ns"], "ns", QUEUE_LATENCY, f"{where}; peer the ioctl path"),
+        row("empty jobs by ioctl, 64 deep", times["ioctl_rate"], times["nvme_rate"], "1/s", IOCTL_RATE, f"{nvme}, 32 deep", True),
+        row("empty jobs by user-mode queue, 64 deep", times["queue_rate"], times["nvme_rate"], "1/s", QUEUE_RATE, f"{nvme}, 32 deep", True),
+        value("kicks a job by user-mode queue, 64 deep", times["queue_kicks"], "kicks", EXITS, where),
+        value("interrupts a job by user-mode queue, 64 deep", times["queue_irqs"], "interrupts", EXITS, where)]
 
 
-def rows(quick=False):
+def rows():
     if not (paths.BUILD / "bin" / "enpu-queue-bench").exists():
         raise GuestError("enpu-queue-bench is not built; run 'make all'")
     config = make_config(qemu_args=NVME)
     stage(config)
     devices = ["enpu,cores=1,threads=1", f"nvme,serial=bench,drive={NVME_NODE}"]
     with Session(config, devices, "enpu.ko") as session:
-        times = measure(session, 3 if quick else ROUNDS, JOBS // 4 if quick else JOBS)
+        times = measure(session, 3 if quick() else ROUNDS, JOBS // 4 if quick() else JOBS)
         problems = session.problems()
-    return rows_of(times, f"guest ({config.accel}); peer NVMe on null-co by io_uring, 1 and 32 deep"), problems
+    return rows_of(times, f"guest ({config.accel})"), problems

@@ -125,9 +125,10 @@ TEST_CASE("a failure anywhere in a call leaves no trace") {
         CHECK(device.status(ctx).submitted == 1);
         munmap(memory, 4 * kPage);
 
-        uint32_t queue = 0;
+        uint32_t queue = 0, healthy = 0;
+        REQUIRE(device.context(&healthy) == 0);
         CHECK(fail_everywhere("QUEUE_CREATE", [&] {
-                  drm_enpu_queue_create args{ctx, 0, kVa, 4, 0, 0, 0, 0};
+                  drm_enpu_queue_create args{healthy, 0, kVa, 4, 0, 0, 0, 0};
                   const int ret = device.call(DRM_IOCTL_ENPU_QUEUE_CREATE, &args);
                   queue = args.queue_id;
                   return ret;
