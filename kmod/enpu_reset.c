@@ -111,12 +111,16 @@ static int enpu_device_reset_try(struct enpu_device *edev)
 	return ret;
 }
 
-/* Doorbells are rung again. A queue that is not started yet ignores them. */
+/*
+ * Doorbells are rung again. A queue that is not started yet ignores them. Time at rest is no time
+ * without progress.
+ */
 static void enpu_unpark_engines(struct enpu_device *edev)
 {
 	u32 i;
 
 	for (i = 0; i < edev->num_engines; i++) {
+		edev->engines[i].watch.since_ns = ktime_get_ns();
 		spin_lock_irq(&edev->engines[i].lock);
 		edev->engines[i].parked = false;
 		spin_unlock_irq(&edev->engines[i].lock);

@@ -8,8 +8,6 @@
 #include <cstdlib>
 #include <enpu/enpu.hpp>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <sstream>
 
@@ -21,9 +19,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Empty when it cannot be read, or not any more: a dump may go while it is looked at.
 std::string text_of(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+    std::string text;
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return text;
+    char piece[16384];
+    for (ssize_t n; (n = read(fd, piece, sizeof(piece))) > 0;)
+        text.append(piece, static_cast<size_t>(n));
+    close(fd);
+    return text;
 }
 
 bool put(const fs::path& path, const std::string& text) {
