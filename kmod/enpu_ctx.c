@@ -120,6 +120,20 @@ int enpu_ctx_prepare_engine(struct enpu_ctx *ctx, u32 index)
 }
 
 /*
+ * Does not wait for jobs: those that are queued are killed, and freed once their dependencies have
+ * signalled. The worker of the scheduler rests meanwhile: when it takes a job of an entity that is
+ * being ended, it puts the entity back among those that are to be served, freed or not.
+ */
+static void enpu_ctx_end_entity(struct enpu_engine *engine, struct drm_sched_entity *entity)
+{
+	mutex_lock(&engine->entity_lock);
+	drm_sched_wqueue_stop(&engine->sched);
+	drm_sched_entity_fini(entity);
+	drm_sched_wqueue_start(&engine->sched);
+	mutex_unlock(&engine->entity_lock);
+}
+
+/*
  * Ends a context that no id leads to any more: what waits in the scheduler is dropped, what is in
  * the hardware stops at the next packet (or is reset), and the fences of all signal.
  */
@@ -138,11 +152,7 @@ static void enpu_ctx_close(struct enpu_ctx *ctx)
 
 		if (!slot->ready)
 			continue;
-		/*
-		 * Does not wait for jobs: those that are queued are killed, and freed once their
-		 * dependencies have signalled.
-		 */
-		drm_sched_entity_fini(&slot->entity);
+		enpu_ctx_end_entity(&ctx->edev->engines[i], &slot->entity);
 		enpu_queue_destroy(slot->queue);
 		slot->queue = NULL;
 		slot->ready = false;

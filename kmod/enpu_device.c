@@ -222,6 +222,7 @@ int enpu_engines_init(struct enpu_device *edev)
 		enpu_tdr_init(engine);
 		snprintf(engine->name, sizeof(engine->name), "enpu-%s%u", copy ? "copy" : "compute",
 			 copy ? i - edev->num_compute : i);
+		mutex_init(&engine->entity_lock);
 		spin_lock_init(&engine->lock);
 		INIT_LIST_HEAD(&engine->queues);
 		ret = enpu_sched_init(&engine->sched, &enpu_sched_ops, ENPU_CREDITS,

@@ -53,6 +53,7 @@ struct enpu_engine {
 	bool is_copy;
 	char name[24];
 	struct drm_gpu_scheduler sched;
+	struct mutex entity_lock; /* while the scheduler rests for an entity to end */
 	spinlock_t lock; /* see above */
 	struct list_head queues;
 	bool parked;

@@ -111,6 +111,29 @@ TEST_CASE("threads share a context") {
     CHECK(status.completed == kThreads * kJobs);
 }
 
+// The scheduler takes a job of a context at the very moment that the context ends.
+TEST_CASE("contexts end while the scheduler takes their jobs") {
+    Fixture f;
+    const uint32_t bytes = Commands().nop().write_to(f.commands.data());
+    constexpr int kThreads = 3, kContexts = 60, kJobs = 40;
+    std::vector<std::thread> threads;
+    std::vector<int> failures(kThreads, 0);
+    for (int t = 0; t < kThreads; t++)
+        threads.emplace_back([&, t] {
+            int& failed = failures[static_cast<size_t>(t)];
+            for (int i = 0; i < kContexts; i++) {
+                uint32_t ctx = 0;
+                failed += f.device.context(&ctx) != 0;
+                for (int job = 0; job < kJobs; job++)
+                    failed += Submit(ctx, f.copy, Fixture::kCmdVa, bytes).send(f.device) != 0;
+                failed += f.device.context_destroy(ctx) != 0;
+            }
+        });
+    for (auto& thread : threads) thread.join();
+    for (const int failed : failures) CHECK(failed == 0);
+    f.run(f.copy, Commands().nop());
+}
+
 TEST_CASE("a file that is closed with jobs in flight leaves no trace") {
     const uint64_t free_before = Device().memory().local_free;
     for (int round = 0; round < 3; round++) {
