@@ -139,7 +139,8 @@ int enpu_queue::create(enpu_error* error) {
     args.ring_va = memory->va;
     args.ring_log2 = log2;
     const int result = device->os->queue_create(&args, &doorbell);
-    if (result == -EOPNOTSUPP) return fail(error, result, "this device, or a recording of it, has no user-mode queues");
+    if (result == -EOPNOTSUPP)
+        return fail(error, result, "this device, or a recording of it, has no user-mode queues");
     if (result == -ENOSPC)
         return fail(error, result, "the device or this open device has no user-mode queue left");
     if (result != 0)
