@@ -9,7 +9,7 @@ import sys
 
 from . import console, debug, paths
 from .paths import GuestError, say
-from .session import DEFAULT_DEVICE, Session, make_config
+from .session import DEFAULT_DEVICE, DEVICE_ENVIRONMENT, Session, make_config
 from .stage import module_path, stage, stage_module
 
 LOG_PROBLEM = 70
@@ -88,7 +88,7 @@ def keep_report(config):
         report.replace(paths.results() / report.name)
 
 
-ENVIRONMENT = "export LD_LIBRARY_PATH=/enpu/lib ENPU_DEVICE=/dev/accel/accel0 ENPU_RESULTS=/out; cd /tmp\n"
+ENVIRONMENT = DEVICE_ENVIRONMENT + " ENPU_RESULTS=/out; cd /tmp\n"
 
 
 def command_shell(args):

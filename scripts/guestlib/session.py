@@ -16,6 +16,11 @@ READY_S = 90  # cold boot on a busy machine without KVM
 # The sanitizer kernel does all that the others do, several times slower, and keeps shadow memory and freed memory.
 SLOWER = 5 if paths.VARIANT == "debug" else 1
 DEBUG_MEMORY = {"1G": "2G"}
+# Where programs in the guest find libraries and the device. The first device there is: a program before may have removed it and found it
+# again under the next name.
+DEVICE_ENVIRONMENT = ('for d in /dev/accel/accel*; do break; done; [ -e "$d" ] || d=/dev/accel/accel0; '
+                      "export LD_LIBRARY_PATH=/enpu/lib ENPU_DEVICE=$d")
+
 DEFAULT_DEVICE = "enpu,cores=2,threads=1,local-mem=256M"
 
 

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 from guestlib import paths
 from guestlib.cli import default_device
 from guestlib.paths import GuestError
-from guestlib.session import DEFAULT_DEVICE, SLOWER, Session, make_config
+from guestlib.session import DEFAULT_DEVICE, DEVICE_ENVIRONMENT, SLOWER, Session, make_config
 from guestlib.stage import module_path, read_list, stage
 
 from . import cts, kernel_checks, results
@@ -97,7 +97,7 @@ def run_group(config, devices, module, tests, rows):
 
 
 def script_of(test):
-    lines = ["export LD_LIBRARY_PATH=/enpu/lib ENPU_DEVICE=/dev/accel/accel0", f"export ENPU_TEST_FILES=/enpu/share/{test['name']}",
+    lines = [DEVICE_ENVIRONMENT, f"export ENPU_TEST_FILES=/enpu/share/{test['name']}",
              f"export ENPU_SLOWER={SLOWER}"]
     variables = [tuple(pair.split("=", 1)) for pair in test["env"]]
     variables += [(name, os.environ[name]) for name in PASSED_ON if name in os.environ]
