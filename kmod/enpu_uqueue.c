@@ -16,8 +16,11 @@
 
 bool enpu_uqueue_is_awaited(struct enpu_queue *queue)
 {
-	/* Whoever waits looks at the fence itself, after it is on the list and the device knows. */
-	return waitqueue_active(&to_enpu_uqueue(queue)->wait);
+	/*
+	 * Whoever waits looks at the fence itself, after it is on the list and the device knows.
+	 * Not waitqueue_active(): who has just been woken is off that queue for a moment.
+	 */
+	return !list_empty(&to_enpu_uqueue(queue)->waiters);
 }
 
 /* Has the process written entries that the device has not finished? Under hw_lock. */
