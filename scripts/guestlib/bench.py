@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """make bench: every benchmark in parts, each of which scripts/bench NAME runs alone ('scripts/bench docs' puts the last
-results into docs/performance.md); one table, results as JSON, plots as SVG. QUICK=1 takes fewer samples, NATIVE=1 leaves out the guest."""
+results into docs/performance.md); one table, results as JSON, plots as SVG. QUICK=1 takes fewer samples, NATIVE=1 leaves out
+the guest, ONLY_MODELS=TEXT takes the models whose name holds it."""
 import sys
 import time
 
