@@ -5,7 +5,9 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field
 
@@ -61,8 +63,13 @@ def command_line(config, run_dir):
     return args + list(config.qemu_args)
 
 
+def end_by_exit(number, _):
+    """A signal that asks us to end runs the 'with' blocks out, as any other end does."""
+    sys.exit(128 + number)
+
+
 class Machine:
-    """A running QEMU. Always used with 'with' or close()d; the process never outlives it."""
+    """A running QEMU. Always used with 'with' or close()d; the process never outlives it, nor the thread that started it."""
 
     def __init__(self, config, incoming=None):
         self.config = config
@@ -95,7 +102,10 @@ class Machine:
         if self.config.gdb:
             args += ["-s", "-S"]
         self.errors = open(self.dir / "stderr", "w+", encoding="utf-8", errors="replace")
-        self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors,
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, end_by_exit)
+        # The kernel ends QEMU where we are killed and can close nothing.
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *args], stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors,
                                         start_new_session=True)
 
     def _accept(self, listener):

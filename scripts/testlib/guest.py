@@ -14,6 +14,7 @@ from guestlib.stage import module_path, read_list, stage
 from . import cts, kernel_checks, results
 from .results import FAILED, PASSED, SKIPPED, Case
 from .rows import Rows
+from .runner_checks import run_runner
 
 # Variables that choose what a test in the guest does, passed on from here.
 PASSED_ON = ("ENPU_FAULTS", "ENPU_SEED", "ENPU_FUZZ_SECONDS", "ENPU_FUZZ_SEED")
@@ -26,7 +27,8 @@ def selected(options, lane):
 
 
 def run_guest(options):
-    return run_lane(options, "guest")
+    own = run_runner() if not options.name and (not options.level or "guest" in options.level) else []
+    return own + run_lane(options, "guest")
 
 
 def run_named(options, names):
