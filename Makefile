@@ -29,7 +29,10 @@ device: cpp ## QEMU with the device
 	@scripts/qemu build
 
 .PHONY: run test test-lint test-host test-device test-cuda test-guest test-asan test-tsan test-device-asan test-faults test-soak test-kernel-debug test-kernel-next test-frameworks test-models bench
-run: all ## read a picture's text on the NPU in the guest: make run [IMAGE=FILE]; or any model: make run MODEL=FILE INPUT='FILE…'
+run: setup ## read a picture's text on the NPU in the guest: make run [IMAGE=FILE]; or any model: make run MODEL=FILE INPUT='FILE…'
+	@scripts/cpp --target enpu-run
+	@scripts/kernel module
+	@scripts/qemu build
 	@scripts/run $(if $(MODEL),--model $(MODEL) $(INPUT),$(IMAGE))
 
 test: all ## every lane that fits in 40 minutes; results in build/results/

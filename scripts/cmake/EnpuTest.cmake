@@ -103,6 +103,14 @@ function(enpu_guest_program)
   endforeach()
 endfunction()
 
+# enpu_needed_by_run(t…): what 'make run' needs besides QEMU and the module; nothing else is compiled for it.
+function(enpu_needed_by_run)
+  if(NOT TARGET enpu-run)
+    add_custom_target(enpu-run)
+  endif()
+  add_dependencies(enpu-run ${ARGN})
+endfunction()
+
 function(enpu_write_test_list)
   get_property(_tests GLOBAL PROPERTY ENPU_GUEST_TESTS)
   get_property(_programs GLOBAL PROPERTY ENPU_GUEST_PROGRAMS)

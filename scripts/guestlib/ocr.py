@@ -95,7 +95,7 @@ def main(names):
     if not module_path().exists():
         raise GuestError("enpu.ko is not built; run 'make kmod'")
     config = make_config(memory="2G")
-    stage(config)
+    stage(config, tests=[])
     inputs = stage_inputs(config, chosen)
     out = pathlib.Path(config.out) / "run"
     shutil.rmtree(out, ignore_errors=True)

@@ -39,7 +39,7 @@ def main(model, inputs):
         if not built.exists():
             raise GuestError(f"{built.name} is not built; run '{command}'")
     config = make_config(memory="2G")
-    stage(config)
+    stage(config, tests=[])
     inside, names = stage_files(config, files[0], files[1:])
     out = pathlib.Path(config.out) / "run"
     shutil.rmtree(out, ignore_errors=True)
