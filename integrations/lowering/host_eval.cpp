@@ -283,7 +283,7 @@ Results eval_constant_of_shape(const Node& node, const Inputs& inputs) {
         it == node.attributes.end() ? nullptr : std::get_if<HostTensorPtr>(&it->second);
     const HostTensor zero = make_host_tensor(ENPU_OP_F32, {1});
     HostTensor value = given ? **given : zero;
-    value.dims = {1};
+    value.dims.assign(1, 1);
     const Dims dims = integers(inputs, 0);
     if (dims.empty()) return one(with_dims(value, {}));
     return one(expanded(value, dims));

@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <string_view>
 
 #include "lib/failure.h"
 #include "perfetto.h"
@@ -56,7 +57,7 @@ nlohmann::json data_of(const std::string& page) {
     return nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from));
 }
 
-const Lane& lane_of(const Analysis& analysis, const std::string& name) {
+const Lane& lane_of(const Analysis& analysis, std::string_view name) {
     for (const Lane& lane : analysis.lanes)
         if (lane.name == name) return lane;
     FAIL("no lane " << name);
