@@ -4,21 +4,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
 
 #include "convert.h"
 #include "element.h"
-#include "onednn.h"
 #include "quantise_one.h"
-#include "wide.h"
+#include "requantise_row.h"
 
 namespace enpu::ops {
 namespace {
 
 constexpr int64_t kGrain = 32768;
+constexpr int64_t kLongRow = 2048;
 
 template <class Body>
 void parallel(int64_t count, int64_t grain, Body&& body) {
@@ -93,91 +92,10 @@ void Requantiser::finish(int32_t* sums, int64_t pixels, int64_t channel, int64_t
     });
 }
 
-namespace {
-
-// A row of sums and what becomes of it.
-struct Row {
-    const int32_t* sums;
-    const int32_t* addends;
-    const float* scale;
-    std::byte* to;
-    int64_t count;
-    double alpha, beta, low, high;
-    int32_t zero_point;
-};
-
-// requantise_one for several sums at once: in steps so simple that each becomes vector instructions. One source,
-// compiled for the vectors of either instruction set; every operation is rounded alike.
-constexpr int64_t kStep = 64;
-constexpr int64_t kLongRow = 1024;
-// Beyond what any result can be after rounding, and within what kRound rounds exactly.
-constexpr double kBound = 1 << 20;
-constexpr double kRound = 0x1.8p52;  // adding it leaves the nearest integer, half to even
-
-template <uint32_t act>
-[[gnu::always_inline]] inline void activate_values(double* v, int64_t count, double alpha,
-                                                   double beta) {
-    for (int64_t i = 0; i < count; ++i) {
-        if constexpr (act == ENPU_UNARY_RELU) v[i] = v[i] > 0 ? v[i] : 0;
-        if constexpr (act == ENPU_UNARY_LEAKY_RELU) v[i] = v[i] < 0 ? v[i] * alpha : v[i];
-        if constexpr (act == ENPU_UNARY_CLIP) {
-            v[i] = v[i] < alpha ? alpha : v[i];
-            v[i] = beta < v[i] ? beta : v[i];
-        }
-    }
-}
-template <uint32_t act>
-[[gnu::always_inline]] inline void requantise_step(const Row& row, int64_t at, int64_t count) {
-    alignas(64) double v[kStep];
-    alignas(64) int32_t q[kStep];
-    const int32_t *sums = row.sums + at, *addends = row.addends + at;
-    const float* scale = row.scale + at;
-    auto* to = reinterpret_cast<uint8_t*>(row.to) + at;
-    for (int64_t i = 0; i < count; ++i) q[i] = add(sums[i], addends[i]);
-    for (int64_t i = 0; i < count; ++i)
-        v[i] = static_cast<double>(q[i]) * static_cast<double>(scale[i]);
-    activate_values<act>(v, count, row.alpha, row.beta);
-    for (int64_t i = 0; i < count; ++i) {
-        double r = v[i] < -kBound ? -kBound : v[i];
-        r = kBound < r ? kBound : r;
-        r = ((r + kRound) - kRound) + row.zero_point;
-        r = r > row.low ? r : row.low;  // and what is not a number
-        q[i] = static_cast<int32_t>(row.high < r ? row.high : r);
-    }
-    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint8_t>(q[i]);
-}
-template <uint32_t act>
-[[gnu::always_inline]] inline void requantise_loop(const Row& row) {
-    int64_t at = 0;
-    for (; at + kStep <= row.count; at += kStep) requantise_step<act>(row, at, kStep);
-    if (at < row.count) requantise_step<act>(row, at, row.count - at);
-}
-[[gnu::always_inline]] inline void requantise_row_body(const Row& row, uint32_t act) {
-    switch (act) {
-        case ENPU_UNARY_RELU:
-            return requantise_loop<ENPU_UNARY_RELU>(row);
-        case ENPU_UNARY_LEAKY_RELU:
-            return requantise_loop<ENPU_UNARY_LEAKY_RELU>(row);
-        case ENPU_UNARY_CLIP:
-            return requantise_loop<ENPU_UNARY_CLIP>(row);
-        default:
-            return requantise_loop<ENPU_UNARY_IDENTITY>(row);
-    }
-}
-ENPU_WIDE void requantise_row_wide(const Row& row, uint32_t act) {
-    requantise_row_body(row, act);
-}
-void requantise_row(const Row& row, uint32_t act) {
-    if (has_wide_vectors()) return requantise_row_wide(row, act);
-    requantise_row_body(row, act);
-}
-
-}  // namespace
-
 void Requantiser::finish_bytes(const int32_t* sums, const int32_t* addends, int64_t pixels,
                                int64_t channel, int64_t count, std::byte* to) const {
-    // Pixels of few channels go together as one row of whole steps.
-    const int64_t together = count > kLongRow ? 1 : kStep / std::gcd(kStep, count);
+    // Pixels of few channels go together as one long row.
+    const int64_t together = std::clamp<int64_t>(kLongRow / count, 1, pixels);
     std::vector<int32_t> all(static_cast<size_t>(together * count));
     std::vector<float> scale(all.size());
     for (int64_t i = 0; i < together * count; ++i) {
@@ -185,6 +103,7 @@ void Requantiser::finish_bytes(const int32_t* sums, const int32_t* addends, int6
         all[i] = bias_.empty() ? addends[i % count] : add(addends[i % count], bias_[c]);
         scale[i] = scale_[c];
     }
+    const bool quick = f32_may_round(scale.data(), count, act_.alpha);
     const int64_t rows = (pixels + together - 1) / together;
     parallel(
         rows, std::max<int64_t>(kGrain / (together * count), 1), [&](int64_t begin, int64_t end) {
@@ -192,7 +111,7 @@ void Requantiser::finish_bytes(const int32_t* sums, const int32_t* addends, int6
                 const int64_t first = i * together;
                 const int64_t length = std::min(together, pixels - first) * count;
                 requantise_row({sums + first * count, all.data(), scale.data(), to + first * count,
-                                length, act_.alpha, act_.beta, low_, high_, zero_point_},
+                                length, act_.alpha, act_.beta, low_, high_, zero_point_, quick},
                                act_.function);
             }
         });

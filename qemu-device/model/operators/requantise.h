@@ -40,7 +40,7 @@ class Requantiser {
     std::vector<float> scale_;   // empty for an I32 output
     Activation act_;
     int32_t zero_point_;
-    double low_, high_;
+    int32_t low_, high_;
 };
 
 // sums [pixels, count]: each plus the addend of its channel. In an arena.

@@ -4,3 +4,5 @@
 #pragma once
 
 #define ENPU_WIDE [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]]
+// For what is inlined into them.
+#define ENPU_WIDE_INLINE ENPU_WIDE [[gnu::always_inline]] inline
