@@ -21,6 +21,25 @@ def native_only():
     return os.environ.get("NATIVE", "0") not in ("", "0")
 
 
+QUIET = 0.15  # of a processor: more than that is somebody else's work
+
+
+def processor_ticks():
+    """(busy, all) ticks of all processors since the start of the machine."""
+    with open("/proc/stat", encoding="ascii") as file:
+        ticks = [int(field) for field in file.readline().split()[1:9]]
+    idle = ticks[3] + ticks[4]
+    return sum(ticks) - idle, sum(ticks)
+
+
+def other_load(seconds=0.5):
+    """How many processors are busy though nothing is measured yet."""
+    busy, total = processor_ticks()
+    time.sleep(seconds)
+    later_busy, later_total = processor_ticks()
+    return round((later_busy - busy) / max(later_total - total, 1) * os.cpu_count(), 2)
+
+
 def spread(samples):
     """Distance of the quartiles relative to the median: what half of the samples lie within."""
     if len(samples) < 4:
@@ -96,15 +115,16 @@ def run_json(program, *arguments, timeout=600, environment=None):
     return json.loads(done.stdout)
 
 
-def keep(rows, problems, seconds):
-    """Merges rows into build/results/bench.json (those of parts that did not run stay) and draws the plots."""
+def keep(rows, problems, seconds, loads):
+    """Merges rows into build/results/bench.json (those of parts that did not run stay) and draws the plots. loads: other_load() when each
+    part began."""
     out = paths.BUILD / "results" / "bench.json"
-    before = json.loads(out.read_text(encoding="utf-8"))["rows"] if out.exists() else []
+    before = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {"rows": []}
     names = {(entry["name"], entry["where"]) for entry in rows}
-    merged = [entry for entry in before if (entry["name"], entry["where"]) not in names] + rows
+    merged = [entry for entry in before["rows"] if (entry["name"], entry["where"]) not in names] + rows
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps({"date": time.strftime("%Y-%m-%d"), "quick": quick(), "seconds": round(seconds, 1), "rows": merged,
-                               "kernel_log": problems}, indent=1) + "\n", encoding="utf-8")
+                               "kernel_log": problems, "loads": {**before.get("loads", {}), **loads}}, indent=1) + "\n", encoding="utf-8")
     draw(out)
     say(f"results are in {out}, plots in {out.parent / 'plots'}")
     return merged
@@ -122,6 +142,17 @@ def markdown(rows):
     return "\n".join(lines)
 
 
+def remark(loads):
+    """The line under the table that says which figures not to trust."""
+    busy = {name: load for name, load in loads.items() if load > QUIET}
+    if not loads:
+        return "Whether anything else ran on the machine is not known."
+    if not busy:
+        return "Nothing else ran on the machine."
+    parts = ", ".join(f"{name} ({load:.1f})" for name, load in busy.items())
+    return f"Measured beside other work, which kept so many processors busy when the part began: {parts}."
+
+
 def write_docs():
     """Puts the table of the last run into docs/performance.md, and its plots beside it."""
     results = paths.BUILD / "results" / "bench.json"
@@ -132,7 +163,7 @@ def write_docs():
     text = page.read_text(encoding="utf-8")
     head, rest = text.split(BEGIN)
     tail = rest.split(END)[1]
-    page.write_text(f"{head}{BEGIN}\n{markdown(run['rows'])}\n{END}{tail}", encoding="utf-8")
+    page.write_text(f"{head}{BEGIN}\n{markdown(run['rows'])}\n\n{remark(run.get('loads', {}))}\n{END}{tail}", encoding="utf-8")
     folder = paths.ROOT / "docs" / "performance"
     folder.mkdir(exist_ok=True)
     for plot in (results.parent / "plots").glob("*.svg"):
