@@ -17,7 +17,7 @@ namespace enpu::ops {
 namespace {
 
 constexpr int64_t kGrain = 32768;
-constexpr int64_t kLongRow = 2048;
+constexpr int64_t kLongRow = 1024;
 
 template <class Body>
 void parallel(int64_t count, int64_t grain, Body&& body) {
@@ -98,10 +98,13 @@ void Requantiser::finish_bytes(const int32_t* sums, const int32_t* addends, int6
     const int64_t together = std::clamp<int64_t>(kLongRow / count, 1, pixels);
     std::vector<int32_t> all(static_cast<size_t>(together * count));
     std::vector<float> scale(all.size());
-    for (int64_t i = 0; i < together * count; ++i) {
-        const int64_t c = channel + i % count;
-        all[i] = bias_.empty() ? addends[i % count] : add(addends[i % count], bias_[c]);
-        scale[i] = scale_[c];
+    for (int64_t i = 0; i < count; ++i) {
+        all[i] = bias_.empty() ? addends[i] : add(addends[i], bias_[channel + i]);
+        scale[i] = scale_[channel + i];
+    }
+    for (int64_t i = count; i < together * count; i += count) {
+        std::copy_n(all.data(), count, &all[i]);
+        std::copy_n(scale.data(), count, &scale[i]);
     }
     const bool quick = f32_may_round(scale.data(), count, act_.alpha);
     const int64_t rows = (pixels + together - 1) / together;

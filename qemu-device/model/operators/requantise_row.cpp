@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+// gcc 12 takes the undefined operand of its own intrinsics for a mistake, wherever they are inlined.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
 
 #include "enpu_hw.h"
