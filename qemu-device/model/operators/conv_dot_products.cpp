@@ -6,6 +6,7 @@
 
 #include "conv2d.h"
 #include "convert.h"
+#include "integer_tiles.h"
 #include "integer_weights.h"
 #include "requantise.h"
 
@@ -32,8 +33,13 @@ class DotProductConv {
     bool is_in_place(const ConvTile& tile) const;
     ConvSpec spec_of(const ConvTile& tile) const;
     const void* input(const ConvTile& tile);
+    const uint8_t* padded_input(const ConvTile& tile, int64_t w, int64_t bytes);
     Outcome run_tile(const ConvTile& tile);
     void finish(const ConvTile& tile, int32_t* sums);
+    // By tiles of the processor.
+    struct Grid;
+    const uint8_t* grid_input(const ConvTile& tile, const Grid& grid);
+    Outcome run_on_grid(const ConvTile& tile);
 
     const Call& call_;
     const ConvShape shape_;
@@ -44,6 +50,8 @@ class DotProductConv {
     std::vector<int32_t> corrections_;
     Scratch x_tile_, sums_, bytes_;
     bool no_kernel_ = false;
+    const std::byte* tiles_ = nullptr;  // weights for them
+    std::vector<int32_t> addends_;      // corrections and bias
 };
 
 DotProductConv::DotProductConv(const Call& call)
@@ -88,21 +96,27 @@ const void* DotProductConv::input(const ConvTile& t) {
     View window = slice(x_, 0, t.image, t.images);
     window = slice(slice(window, 2, t.rows.first, t.rows.size), 3, t.cols.first, t.cols.size);
     if (is_in_place(t)) return window.data;
+    return padded_input(t, t.cols.size + t.cols.pad_before + t.cols.pad_after, 0);
+}
+
+// The window of a tile with its padding, `w` columns wide, and in memory of at least so many bytes.
+const uint8_t* DotProductConv::padded_input(const ConvTile& t, int64_t w, int64_t bytes) {
+    View window = slice(x_, 0, t.image, t.images);
+    window = slice(slice(window, 2, t.rows.first, t.rows.size), 3, t.cols.first, t.cols.size);
     const int64_t h = t.rows.size + t.rows.pad_before + t.rows.pad_after;
-    const int64_t w = t.cols.size + t.cols.pad_before + t.cols.pad_after;
     const auto count = static_cast<size_t>(t.images * h * w * shape_.c);
     x_tile_ = {};
-    x_tile_ = Scratch(count);
+    x_tile_ = Scratch(std::max(count, static_cast<size_t>(bytes)));
     // Of the larger pictures most is not padding, but a fill costs little beside the products.
     if (h != t.rows.size || w != t.cols.size || t.rows.empty || t.cols.empty)
         std::memset(x_tile_.data(), zero_point_, count);
-    if (t.rows.empty || t.cols.empty) return x_tile_.data();
+    if (t.rows.empty || t.cols.empty) return static_cast<const uint8_t*>(x_tile_.data());
     View to = channels_last_view(nullptr, t.images, shape_.c, h, w);
     to.dtype = ENPU_DTYPE_U8;
     to.data = x_tile_.bytes();
     to = slice(slice(to, 2, t.rows.pad_before, t.rows.size), 3, t.cols.pad_before, t.cols.size);
     copy_bytes(window, to, x_.dtype == ENPU_DTYPE_I8 ? 0x80 : 0);
-    return x_tile_.data();
+    return static_cast<const uint8_t*>(x_tile_.data());
 }
 
 void DotProductConv::finish(const ConvTile& t, int32_t* sums) {
@@ -154,6 +168,72 @@ Outcome DotProductConv::run_tile(const ConvTile& tile) {
     return Outcome::kDone;
 }
 
+// A picture of a tile as one row of pixels, each so far from the next as the windows of two outputs are. Where rows of
+// the picture end there are pixels that no output is for.
+struct DotProductConv::Grid {
+    Grid(const ConvShape& s, const ConvTile& t)
+        : columns(divide_up(t.cols.size + t.cols.pad_before + t.cols.pad_after, s.stride[1]) *
+                  s.stride[1]),
+          image(columns * s.c * (t.rows.size + t.rows.pad_before + t.rows.pad_after)) {
+        for (int64_t y = 0; y < s.kh; ++y)
+            for (int64_t x = 0; x < s.kw; ++x)
+                lines.push_back((y * s.dilation[0] * columns + x * s.dilation[1]) * s.c);
+        pitch = columns * s.stride[0] / s.stride[1];
+        product = {(t.rows.count - 1) * pitch + t.cols.count, s.o, s.c, s.stride[1] * s.c, lines};
+    }
+
+    int64_t columns, image;  // of the padded picture; its bytes
+    int64_t pitch = 0;       // pixels from a row of outputs to the next
+    std::vector<int64_t> lines;
+    TileProduct product;
+};
+
+const uint8_t* DotProductConv::grid_input(const ConvTile& t, const Grid& grid) {
+    const bool fits = grid.columns == t.cols.size && grid.product.input_bytes() <= grid.image;
+    const bool pads =
+        t.rows.pad_before + t.rows.pad_after + t.cols.pad_before + t.cols.pad_after > 0;
+    if (fits && !pads && is_in_place(t)) return static_cast<const uint8_t*>(input(t));
+    return padded_input(t, grid.columns, (t.images - 1) * grid.image + grid.product.input_bytes());
+}
+
+Outcome DotProductConv::run_on_grid(const ConvTile& t) {
+    const Grid grid(shape_, t);
+    View window = slice(y_, 0, t.image, t.images);
+    window = slice(slice(window, 2, t.rows.begin, t.rows.count), 3, t.cols.begin, t.cols.count);
+    const bool in_place =
+        window.strides[1] == 1 && window.strides[2] >= 0 && window.strides[3] >= 0;
+    View to = window;
+    const int64_t element = requantiser_.makes_bytes() ? 1 : sizeof(int32_t);
+    if (!in_place) {
+        to = channels_last_view(nullptr, t.images, shape_.o, t.rows.count, t.cols.count);
+        bytes_ = {};
+        bytes_ = Scratch(static_cast<size_t>(element_count(window) * element));
+        to.dtype = window.dtype;
+        to.data = bytes_.bytes();
+    }
+    std::vector<int64_t> places(static_cast<size_t>(grid.product.pixels), -1);
+    for (int64_t row = 0; row < t.rows.count; ++row)
+        for (int64_t column = 0; column < t.cols.count; ++column)
+            places[row * grid.pitch + column] =
+                (row * to.strides[2] + column * to.strides[3]) * element;
+    in_arena(call_.progress.threads(), [&] {
+        const uint8_t* x = grid_input(t, grid);
+        for (int64_t image = 0; image < t.images; ++image) {
+            const TileOutput out{requantiser_.scales(),
+                                 addends_.data(),
+                                 requantiser_.rule(),
+                                 requantiser_.activation(),
+                                 to.data + image * to.strides[0] * element,
+                                 places.data()};
+            run_tiles(grid.product, call_.progress.threads(), x + image * grid.image, tiles_, out);
+        }
+        if (in_place) return;
+        if (requantiser_.makes_bytes()) return copy_bytes(to, window, 0);
+        store_integers(to, window);
+    });
+    return Outcome::kDone;
+}
+
 std::optional<Outcome> DotProductConv::run() {
     Outcome outcome =
         weights_.open(call_.progress, call_.operands[kW], kW, static_cast<uint32_t>(shape_.groups));
@@ -167,8 +247,13 @@ std::optional<Outcome> DotProductConv::run() {
             corrections_[o] = static_cast<int32_t>(-static_cast<uint32_t>(zero_point_) *
                                                    static_cast<uint32_t>(sums[o]));
     }
-    outcome = for_conv_tiles(shape_, call_.progress,
-                             [&](const ConvTile& tile) { return run_tile(tile); });
+    addends_ = corrections_;
+    requantiser_.add_bias(0, addends_);
+    if (shape_.groups == 1 && suits_tiles(shape_.o, shape_.c))
+        tiles_ = weights_.tiles(tile_weights_bytes(shape_.o, shape_.kh * shape_.kw, shape_.c));
+    outcome = for_conv_tiles(shape_, call_.progress, [&](const ConvTile& tile) {
+        return tiles_ != nullptr ? run_on_grid(tile) : run_tile(tile);
+    });
     // Tiles before the one without a kernel are written once more, by other means.
     if (no_kernel_) return std::nullopt;
     return outcome;

@@ -7,6 +7,7 @@
 
 #include "convert.h"
 #include "element.h"
+#include "integer_tiles.h"
 #include "weights.h"
 
 namespace enpu::ops {
@@ -58,7 +59,18 @@ uint32_t fingerprint(const dnnl::memory::desc& desc) {
         for (const int64_t value : list) mix(value);
     }
     mix(static_cast<int64_t>(desc.get_size()));
-    return static_cast<uint32_t>(hash ^ hash >> 32) | 1;  // 0 is none
+    return static_cast<uint32_t>(hash ^ hash >> 32) | 1;  // 0 is none, and kTileLayout is even
+}
+
+bool suits_tiles(int64_t outputs, int64_t terms) {
+    // Runs are filled up to whole steps: of short ones much would be zeros.
+    const int64_t read = (terms + kTileTerms - 1) / kTileTerms * kTileTerms;
+    return has_integer_tiles() && outputs >= kTileOutputs && 4 * terms >= 3 * read;
+}
+
+const std::byte* IntegerWeights::tiles(size_t bytes) const {
+    return blocked_ != nullptr && fingerprint_ == kTileLayout && bytes <= blocked_room_ ? blocked_
+                                                                                        : nullptr;
 }
 
 dnnl::memory::dims IntegerWeights::dims() const {

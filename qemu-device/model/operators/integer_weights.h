@@ -18,6 +18,8 @@ struct IntegerBody {
 };
 IntegerBody integer_body(const View& weights, int64_t sums, size_t blocked_bytes);
 uint32_t fingerprint(const dnnl::memory::desc& desc);
+// Are weights of so many outputs and terms a run packed for tiles?
+bool suits_tiles(int64_t outputs, int64_t terms);
 
 // Weights of a convolution [o, c/groups, kh, kw] or of a product [k, n], plain or packed.
 class IntegerWeights {
@@ -29,6 +31,8 @@ class IntegerWeights {
     // Those less 128 where the operand is U8, in `layout`. The pointer lives as long as this object, until the
     // next call.
     Outcome as(Progress& progress, const dnnl::memory::desc& layout, const void*& weights);
+    // Those of a packed buffer in the order of kTileLayout; null when they are not in it, or not all of so many bytes.
+    const std::byte* tiles(size_t bytes) const;
     // One sum an output channel or column.
     Outcome sums(Progress& progress, const int32_t*& sums);
     // As they are, row-major, s8.

@@ -9,6 +9,7 @@
 #include "conv2d.h"
 #include "element.h"
 #include "gemm.h"
+#include "integer_tiles.h"
 #include "integer_weights.h"
 #include "matmul.h"
 #include "requantise.h"
@@ -41,6 +42,10 @@ class DotProductMatmul {
     Outcome open_a();
     Outcome open_b();
     Outcome run_part(const Part& part);
+    // By tiles of the processor.
+    void open_tiles();
+    const uint8_t* tile_input(const Part& part, TileProduct& product);
+    Outcome run_on_tiles(const Part& part);
     void correct(const Part& part, const uint8_t* a, int32_t* sums);
     void finish(const Part& part, int32_t* sums);
     View part_view(const View& view, Stream stream, const Part& part) const;
@@ -52,13 +57,15 @@ class DotProductMatmul {
     const int64_t n_;
     const Requantiser requantiser_;
     View a_, b_, bias_;
-    Scratch a_copy_, b_copy_, sums_, bytes_;
+    Scratch a_copy_, b_copy_, a_part_, sums_, bytes_;
     IntegerWeights weights_{ENPU_PACK_KIND_MATMUL};
     bool packed_ = false, no_kernel_ = false;
     int32_t zero_a_ = 0, zero_b_ = 0;  // of u8 and s8
     int64_t k_ = 0;
     BatchLoop loop_{};
     std::vector<int32_t> corrections_;
+    const std::byte* tiles_ = nullptr;  // weights for them
+    std::vector<int32_t> addends_;      // corrections and bias
 };
 
 DotProductMatmul::DotProductMatmul(const Call& call)
@@ -254,6 +261,67 @@ Outcome DotProductMatmul::run_part(const Part& part) {
     return Outcome::kDone;
 }
 
+// A zero point of b, or a bias for each element, is more than the same addend for every row.
+void DotProductMatmul::open_tiles() {
+    if (!packed_ || zero_b_ != 0 || !suits_tiles(n_, k_)) return;
+    if (bias_.data != nullptr) {
+        for (unsigned axis = 0; axis + 1 < bias_.rank; ++axis)
+            if (bias_.dims[axis] != 1 && bias_.strides[axis] != 0) return;
+    }
+    tiles_ = weights_.tiles(tile_weights_bytes(n_, 1, k_));
+}
+
+// Rows that may be read as far as tiles do.
+const uint8_t* DotProductMatmul::tile_input(const Part& part, TileProduct& product) {
+    const auto* a = reinterpret_cast<const uint8_t*>(a_.data) + part.offset[kA] +
+                    part.row * loop_.row_stride[kA];
+    const int64_t own = (part.rows - 1) * product.pixel_step + k_;
+    if (product.input_bytes() <= own) return a;
+    const int64_t step = product.pixel_step;
+    product.pixel_step = k_;
+    a_part_ = {};
+    a_part_ = Scratch(static_cast<size_t>(product.input_bytes()));
+    auto* to = static_cast<uint8_t*>(a_part_.data());
+    for (int64_t row = 0; row < part.rows; ++row) std::copy_n(a + row * step, k_, to + row * k_);
+    return to;
+}
+
+Outcome DotProductMatmul::run_on_tiles(const Part& part) {
+    if (corrections_.empty()) {
+        const Outcome outcome = column_sums(part);
+        if (outcome != Outcome::kDone) return outcome;
+        addends_ = corrections_;
+        const auto* bias = reinterpret_cast<const int32_t*>(bias_.data);
+        for (int64_t n = 0; bias != nullptr && n < n_; ++n)
+            addends_[n] = add(addends_[n], bias[n * bias_.strides[bias_.rank - 1]]);
+    }
+    constexpr int64_t kOneLine[] = {0};
+    TileProduct product{part.rows, n_, k_, part.rows == 1 ? k_ : loop_.row_stride[kA], kOneLine};
+    const View window = part_view(y_, kY, part);
+    const int64_t element = requantiser_.makes_bytes() ? 1 : sizeof(int32_t);
+    const bool in_place = window.strides[1] == 1 && (part.rows == 1 || window.strides[0] >= 0);
+    View to = window;
+    if (!in_place) {
+        bytes_ = {};
+        bytes_ = Scratch(static_cast<size_t>(part.rows * n_ * element));
+        to.strides = {n_, 1};
+        to.data = bytes_.bytes();
+    }
+    std::vector<int64_t> places(static_cast<size_t>(part.rows));
+    for (int64_t row = 0; row < part.rows; ++row)
+        places[row] = part.rows == 1 ? 0 : row * to.strides[0] * element;
+    in_arena(call_.progress.threads(), [&] {
+        const uint8_t* a = tile_input(part, product);
+        run_tiles(product, call_.progress.threads(), a, tiles_,
+                  {requantiser_.scales(), addends_.data(), requantiser_.rule(),
+                   requantiser_.activation(), to.data, places.data()});
+        if (in_place) return;
+        if (requantiser_.makes_bytes()) return copy_bytes(to, window, 0);
+        store_integers(to, window);
+    });
+    return Outcome::kDone;
+}
+
 std::optional<Outcome> DotProductMatmul::run() {
     Outcome outcome = open_a();
     if (outcome == Outcome::kDone) outcome = open_b();
@@ -261,6 +329,7 @@ std::optional<Outcome> DotProductMatmul::run() {
     const Operand& bias = call_.operands[ENPU_MATMUL_OPERAND_BIAS];
     if (bias) bias_ = view_of(bias);
     loop_ = make_batches({a_, b_, y_, bias_, View{}});
+    open_tiles();
     const int64_t m = loop_.rows;
     // A packed b has a layout that is not cut along its columns.
     const int64_t cols = packed_ ? n_ : even_part(n_, std::max<int64_t>(kTileWork / k_, 1));
@@ -273,8 +342,9 @@ std::optional<Outcome> DotProductMatmul::run() {
             for (int64_t row = 0; row < m; row += rows) {
                 if (!std::exchange(first, false) && !call_.progress.proceed())
                     return Outcome::kStopped;
-                outcome =
-                    run_part({row, std::min(rows, m - row), col, std::min(cols, n_ - col), offset});
+                const Part part{row, std::min(rows, m - row), col, std::min(cols, n_ - col),
+                                offset};
+                outcome = tiles_ != nullptr ? run_on_tiles(part) : run_part(part);
                 if (no_kernel_) return std::nullopt;
                 if (outcome != Outcome::kDone) return outcome;
             }

@@ -9,6 +9,7 @@
 #include "element.h"
 #include "families.h"
 #include "gemm.h"
+#include "integer_tiles.h"
 #include "integer_weights.h"
 #include "weights.h"
 
@@ -152,7 +153,7 @@ Outcome Packer::pack_matmul() {
     return reorder_weights(call_.progress, f32_desc({k, n}, {n, 1}), dense.data(), layout, body());
 }
 
-// Null when there is no kernel for integers.
+// Of no bytes when there is no kernel for integers.
 dnnl::memory::desc Packer::integer_layout() const {
     dnnl::memory::desc layout;
     const auto& d = from_.dims;
@@ -185,24 +186,36 @@ Outcome Packer::pack_integers() {
     const Outcome outcome = pack_plain();
     const bool usable = packed_.desc->zero_point == (from_.dtype == ENPU_DTYPE_U8 ? 128 : 0);
     if (outcome != Outcome::kDone || (kind_ != ENPU_PACK_KIND_MATMUL && !usable)) return outcome;
-    const dnnl::memory::desc layout = integer_layout();
-    if (!layout) return Outcome::kDone;
-    const int64_t outputs = from_.dims[kind_ == ENPU_PACK_KIND_MATMUL ? 1 : 0];
-    const IntegerBody at = integer_body(from_, outputs, layout.get_size());
+    const bool product = kind_ == ENPU_PACK_KIND_MATMUL;
+    const int64_t outputs = from_.dims[product ? 1 : 0], terms = from_.dims[product ? 0 : 1];
+    const int64_t lines = product ? 1 : from_.dims[2] * from_.dims[3];
+    const bool tiles = (product || groups_ == 1) && suits_tiles(outputs, terms);
+    const dnnl::memory::desc layout = tiles ? dnnl::memory::desc() : integer_layout();
+    if (!tiles && layout.get_size() == 0) return Outcome::kDone;
+    const size_t bytes = tiles ? tile_weights_bytes(outputs, lines, terms) : layout.get_size();
+    const IntegerBody at = integer_body(from_, outputs, bytes);
     if (at.end > packed_.desc->bytes) return Outcome::kDone;
     IntegerWeights weights(static_cast<enpu_pack_kind>(kind_));
     const int32_t* sums = nullptr;
     const void* blocked = nullptr;
+    const int8_t* plain = nullptr;
     Outcome made = weights.open(call_.progress, call_.operands[ENPU_PACK_OPERAND_WEIGHTS],
                                 ENPU_PACK_OPERAND_WEIGHTS, groups_);
     if (made == Outcome::kDone) made = weights.sums(call_.progress, sums);
-    if (made == Outcome::kDone) made = weights.as(call_.progress, layout, blocked);
+    if (made == Outcome::kDone)
+        made = tiles ? weights.plain(call_.progress, plain)
+                     : weights.as(call_.progress, layout, blocked);
     if (made != Outcome::kDone) return made;
     std::memcpy(packed_.data + at.sums, sums, static_cast<size_t>(outputs) * sizeof(int32_t));
-    std::memcpy(packed_.data + at.blocked, blocked, layout.get_size());
     layout_ = PackedLayout::kInteger;
-    block_ = fingerprint(layout);
-    return Outcome::kDone;
+    block_ = tiles ? kTileLayout : fingerprint(layout);
+    if (!tiles) {
+        std::memcpy(packed_.data + at.blocked, blocked, bytes);
+        return Outcome::kDone;
+    }
+    const PlainWeights order =
+        product ? PlainWeights{plain, 1, 0, outputs} : PlainWeights{plain, terms * lines, 1, lines};
+    return tile_weights(call_.progress, outputs, lines, terms, order, packed_.data + at.blocked);
 }
 
 Outcome Packer::run() {

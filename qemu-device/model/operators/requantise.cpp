@@ -92,32 +92,50 @@ void Requantiser::finish(int32_t* sums, int64_t pixels, int64_t channel, int64_t
     });
 }
 
+RequantiseRow Requantiser::rule() const {
+    RequantiseRow row{};
+    row.alpha = act_.alpha;
+    row.beta = act_.beta;
+    row.low = low_;
+    row.high = high_;
+    row.zero_point = zero_point_;
+    row.quick = f32_may_round(scale_.data(), static_cast<int64_t>(scale_.size()), act_.alpha);
+    return row;
+}
+
+void Requantiser::add_bias(int64_t channel, std::span<int32_t> addends) const {
+    if (bias_.empty()) return;
+    for (size_t i = 0; i < addends.size(); ++i)
+        addends[i] = add(addends[i], bias_[static_cast<size_t>(channel) + i]);
+}
+
 void Requantiser::finish_bytes(const int32_t* sums, const int32_t* addends, int64_t pixels,
                                int64_t channel, int64_t count, std::byte* to) const {
     // Pixels of few channels go together as one long row.
     const int64_t together = std::clamp<int64_t>(kLongRow / count, 1, pixels);
     std::vector<int32_t> all(static_cast<size_t>(together * count));
     std::vector<float> scale(all.size());
-    for (int64_t i = 0; i < count; ++i) {
-        all[i] = bias_.empty() ? addends[i] : add(addends[i], bias_[channel + i]);
-        scale[i] = scale_[channel + i];
+    std::copy_n(addends, count, all.data());
+    add_bias(channel, {all.data(), static_cast<size_t>(count)});
+    for (int64_t i = 0; i < together * count; i += count) {
+        if (i > 0) std::copy_n(all.data(), count, &all[i]);
+        std::copy_n(&scale_[channel], count, &scale[i]);
     }
-    for (int64_t i = count; i < together * count; i += count) {
-        std::copy_n(all.data(), count, &all[i]);
-        std::copy_n(scale.data(), count, &scale[i]);
-    }
-    const bool quick = f32_may_round(scale.data(), count, act_.alpha);
+    RequantiseRow pattern = rule();
+    pattern.addends = all.data();
+    pattern.scale = scale.data();
     const int64_t rows = (pixels + together - 1) / together;
-    parallel(
-        rows, std::max<int64_t>(kGrain / (together * count), 1), [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) {
-                const int64_t first = i * together;
-                const int64_t length = std::min(together, pixels - first) * count;
-                requantise_row({sums + first * count, all.data(), scale.data(), to + first * count,
-                                length, act_.alpha, act_.beta, low_, high_, zero_point_, quick},
-                               act_.function);
-            }
-        });
+    parallel(rows, std::max<int64_t>(kGrain / (together * count), 1),
+             [&](int64_t begin, int64_t end) {
+                 RequantiseRow row = pattern;
+                 for (int64_t i = begin; i < end; ++i) {
+                     const int64_t first = i * together;
+                     row.sums = sums + first * count;
+                     row.to = to + first * count;
+                     row.count = std::min(together, pixels - first) * count;
+                     requantise_row(row, act_.function);
+                 }
+             });
 }
 
 void add_to_channels(int32_t* sums, const int32_t* addends, int64_t pixels, int64_t count) {

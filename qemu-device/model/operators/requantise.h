@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "families.h"
 #include "functions.h"
+#include "requantise_row.h"
 #include "strided.h"
 
 namespace enpu::ops {
@@ -32,6 +34,13 @@ class Requantiser {
     void finish_bytes(const int32_t* sums, const int32_t* addends, int64_t pixels, int64_t channel,
                       int64_t count, std::byte* to) const;
     bool makes_bytes() const { return !scale_.empty(); }
+    // What requantise_row() has to know besides rows: low, high, zero point, activation, quick.
+    RequantiseRow rule() const;
+    uint32_t activation() const { return act_.function; }
+    // Of each channel; null for an I32 output.
+    const float* scales() const { return scale_.empty() ? nullptr : scale_.data(); }
+    // addends[i] += the bias of channel + i, if there is one.
+    void add_bias(int64_t channel, std::span<int32_t> addends) const;
 
   private:
     void finish_pixel(int32_t* sums, int64_t channel, int64_t count) const;

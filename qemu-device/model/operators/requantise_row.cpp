@@ -146,28 +146,40 @@ struct Step {
     return {std::min(next, row.count - count), count, row.quick && count == kStep};
 }
 
+using Places = std::span<const int64_t>;
+
 template <uint32_t act>
-void requantise_loop(const RequantiseRow& row) {
-    for (int64_t next = 0; next < row.count; next += kStep) {
-        const Step step = step_of(row, next);
-        if (!step.quick || !quick_step<act>(row, step.at))
-            exact_step<act>(row, step.at, step.count);
+void requantise_loop(const RequantiseRow& given, Places places) {
+    RequantiseRow row = given;  // its own, so that what is constant stays in registers
+    for (const int64_t place : places) {
+        row.to = given.to + place;
+        for (int64_t next = 0; next < row.count && place >= 0; next += kStep) {
+            const Step step = step_of(row, next);
+            if (!step.quick || !quick_step<act>(row, step.at))
+                exact_step<act>(row, step.at, step.count);
+        }
+        row.sums += row.count;
     }
 }
 template <uint32_t act, bool is_signed>
-ENPU_WIDE void requantise_loop_wide(const RequantiseRow& row) {
-    for (int64_t next = 0; next < row.count; next += kStep) {
-        const Step step = step_of(row, next);
-        if (!step.quick || !quick_step_wide<act, is_signed>(row, step.at))
-            exact_step<act>(row, step.at, step.count);
+ENPU_WIDE void requantise_loop_wide(const RequantiseRow& given, Places places) {
+    RequantiseRow row = given;  // its own, so that what is constant stays in registers
+    for (const int64_t place : places) {
+        row.to = given.to + place;
+        for (int64_t next = 0; next < row.count && place >= 0; next += kStep) {
+            const Step step = step_of(row, next);
+            if (!step.quick || !quick_step_wide<act, is_signed>(row, step.at))
+                exact_step<act>(row, step.at, step.count);
+        }
+        row.sums += row.count;
     }
 }
 
 template <uint32_t act>
-void requantise_with(const RequantiseRow& row) {
-    if (has_wide_vectors() && row.low < 0) return requantise_loop_wide<act, true>(row);
-    if (has_wide_vectors()) return requantise_loop_wide<act, false>(row);
-    requantise_loop<act>(row);
+void requantise_with(const RequantiseRow& row, Places places) {
+    if (!has_wide_vectors()) return requantise_loop<act>(row, places);
+    if (row.low < 0) return requantise_loop_wide<act, true>(row, places);
+    requantise_loop_wide<act, false>(row, places);
 }
 
 }  // namespace
@@ -179,17 +191,22 @@ bool f32_may_round(const float* scale, int64_t count, float alpha) {
            });
 }
 
-void requantise_row(const RequantiseRow& row, uint32_t act) {
+void requantise_rows(const RequantiseRow& row, uint32_t act, std::span<const int64_t> places) {
     switch (act) {
         case ENPU_UNARY_RELU:
-            return requantise_with<ENPU_UNARY_RELU>(row);
+            return requantise_with<ENPU_UNARY_RELU>(row, places);
         case ENPU_UNARY_LEAKY_RELU:
-            return requantise_with<ENPU_UNARY_LEAKY_RELU>(row);
+            return requantise_with<ENPU_UNARY_LEAKY_RELU>(row, places);
         case ENPU_UNARY_CLIP:
-            return requantise_with<ENPU_UNARY_CLIP>(row);
+            return requantise_with<ENPU_UNARY_CLIP>(row, places);
         default:
-            return requantise_with<ENPU_UNARY_IDENTITY>(row);
+            return requantise_with<ENPU_UNARY_IDENTITY>(row, places);
     }
+}
+
+void requantise_row(const RequantiseRow& row, uint32_t act) {
+    const int64_t here = 0;
+    requantise_rows(row, act, {&here, 1});
 }
 
 }  // namespace enpu::ops

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace enpu::ops {
 
@@ -25,5 +26,8 @@ bool f32_may_round(const float* scale, int64_t count, float alpha);
 
 // `act` is an enpu_unary_op that may end an integer product; any other is taken for IDENTITY.
 void requantise_row(const RequantiseRow& row, uint32_t act);
+// Rows of the same addends and scales, one behind the other in `sums`: row i goes to row.to + places[i], and nowhere if
+// that is negative.
+void requantise_rows(const RequantiseRow& row, uint32_t act, std::span<const int64_t> places);
 
 }  // namespace enpu::ops

@@ -9,6 +9,18 @@ from harness import STORAGE, Tensor
 from numerics import broadcast, check_equal, generator, output, place, random_values
 from packing import pack
 
+# As many outputs and channels as tiles of a processor want, and a few more: whole blocks and rests of pixels, outputs and terms.
+TILED = {
+    "1x1 in whole blocks": (1, 64, 8, 8, 64, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+    "1x1, few pixels": (2, 48, 3, 5, 65, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+    "1x1, 20 pixels": (1, 128, 4, 5, 70, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+    "1x1 stride 2": (1, 64, 15, 14, 96, (1, 1), (2, 2), (0, 0, 0, 0), (1, 1), 1),
+    "3x3 padded": (2, 64, 14, 14, 64, (3, 3), (1, 1), (1, 1, 1, 1), (1, 1), 1),
+    "3x3 without padding": (1, 100, 9, 11, 130, (3, 3), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+    "3x3 stride 2": (1, 64, 17, 15, 72, (3, 3), (2, 2), (1, 0, 1, 2), (1, 1), 1),
+    "strides and dilations that differ": (1, 60, 23, 19, 64, (3, 2), (2, 3), (2, 1, 0, 3), (2, 3), 1),
+    "nothing but padding in places": (1, 64, 2, 2, 64, (2, 2), (2, 2), (6, 5, 7, 4), (1, 1), 1),
+}
 ZERO_POINTS = {"I8": (0, 5, -128, 127), "U8": (0, 128, 255)}
 
 
@@ -31,7 +43,7 @@ def quantised(dtype, values, layout, zero_point):
 
 
 def conv_case(device, name, a, b, layout, zx, zw, packed=False):
-    n, c, h, w, o, kernel, stride, pads, dilation, groups = CONVS[name]
+    n, c, h, w, o, kernel, stride, pads, dilation, groups = {**CONVS, **TILED}[name]
     rng = generator("i8 conv", name, a, b, layout, zx, zw)
     x = random_values(rng, a, (n, c, h, w), -128, 255)
     weights = random_values(rng, b, (o, c // groups, *kernel), -128, 255)
@@ -64,6 +76,17 @@ def conv(device):
             for zx, zw in itertools.product(ZERO_POINTS[a], ZERO_POINTS[b]):
                 conv_case(device, name, a, b, "nhwc", zx, zw)
         conv_case(device, name, "I8", "I8", "nhwc", 1, 2, packed=True)
+
+
+def packed_conv(device):
+    """Weights that PACK has laid out: as the kernels of this processor for integers want them."""
+    device.needs_model("PACK")
+    for name in TILED:
+        for a, b, layout, zx, zw in (("U8", "I8", "nhwc", 0, 0), ("U8", "I8", "nhwc", 7, 0), ("I8", "I8", "plain", -128, 0),
+                                     ("I8", "I8", "nhwc", 5, 0), ("U8", "I8", "nhwc", 3, 2)):
+            conv_case(device, name, a, b, layout, zx, zw, packed=True)
+    for name in CONVS:
+        conv_case(device, name, "U8", "I8", "nhwc", 128, 0, packed=True)
 
 
 def conv_extremes(device):
@@ -152,6 +175,32 @@ def packed_matmul(device):
     assert device.run("MATMUL", [Tensor("U8", x, zero_point=9), packed, None, None, None, y]) == "bad operand"
 
 
+def tiled_matmul(device):
+    """Sizes that tiles of a processor are used for, and the rests they leave."""
+    device.needs_model("PACK")
+    for number, (m, k, n) in enumerate(((1, 64, 64), (15, 50, 65), (16, 128, 64), (17, 100, 130), (32, 64, 128), (33, 192, 70), (200, 64, 96))):
+        rng = generator("i8 tiles", number)
+        for a, b, zx, zw, layout in (("U8", "I8", 0, 0, "plain"), ("I8", "I8", 5, 0, "plain"), ("U8", "I8", 200, 0, "transposed"),
+                                     ("U8", "I8", 1, 3, "plain")):
+            x, w = random_values(rng, a, (2, m, k), -128, 255), random_values(rng, b, (k, n), -128, 255)
+            sums = np.matmul(x.astype(np.int64) - zx, w.astype(np.int64) - zw)
+            left = place(a, x, layout)
+            left.zero_point = zx
+            right = pack(device, "MATMUL", Tensor(b, w, zero_point=zw))
+            note = f"{m} {k} {n} {a} {b} zero points {zx} {zw} {layout}"
+            for shape in ((1, 1, n), (1, m, 1), (2, m, n)):
+                bias = rng.integers(-9000, 9000, shape).astype(np.int32)
+                operand = broadcast("I32", bias, sums.shape)
+                y = output("I32", sums.shape, layout)
+                assert device.run("MATMUL", [left, right, operand, None, None, y]) == "done"
+                check_equal(y.data, sums + bias, f"{note} bias {shape}")
+                scale = rng.uniform(1e-6, 2e-4, n).astype(np.float32)
+                y = output("I8", sums.shape, layout)
+                y.zero_point = 11
+                assert device.run("MATMUL", [left, right, operand, None, Tensor("F32", scale), y], act=UNARY["RELU"]) == "done"
+                check_equal(y.data, requantised("I8", sums + bias, scale.astype(np.float64), 11, "RELU"), f"{note} bias {shape} to I8")
+
+
 def add(cases, device):
-    for function in (conv, conv_extremes, matmul, matmul_extremes, half_even, packed_matmul):
+    for function in (conv, conv_extremes, matmul, matmul_extremes, half_even, packed_conv, packed_matmul, tiled_matmul):
         cases.case(function, device, name="integer " + function.__name__)
