@@ -39,7 +39,7 @@ extern "C" {
 #endif
 
 #define ENPU_HAL_ABI_MAJOR 1u
-#define ENPU_HAL_ABI_MINOR 1u
+#define ENPU_HAL_ABI_MINOR 2u
 #define ENPU_HAL_QUERY_NAME "enpu_hal_query"
 
 /* Values of enpu_hal_header.type. */
@@ -476,6 +476,10 @@ struct enpu_hal_counters {
     uint64_t live_queues;
     uint64_t live_fences;
     uint64_t live_graphs;
+    /* since 1.2: who ran them, where a backend has more than its own kernels */
+    uint64_t library_ops[64];  /* of ops: by a library of the vendor */
+    uint64_t library_refusals; /* kernels that such a library was asked for and gave back: the
+                                  backend's own ran, or the work failed */
 };
 
 /* Optional (CAP_PROFILE). */

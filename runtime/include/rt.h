@@ -179,6 +179,9 @@ typedef struct rt_counters {
     uint64_t backend_allocations; /* buffers asked from the driver */
     uint64_t copies_enqueued;     /* copies that were asked for */
     uint64_t copies_merged;       /* of them, those that went with an earlier one's submission */
+    /* By the device: who ran its kernels, where it has more than its own. */
+    uint64_t library_ops[64];  /* of `ops`: by a library of the vendor (cuBLASLt, cuDNN) */
+    uint64_t library_refusals; /* kernels that such a library gave back: the device's own ran */
 } rt_counters;
 
 /* Counters of this opening of the device. */

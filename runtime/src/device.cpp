@@ -311,6 +311,8 @@ rt_status rt_device_get_counters(rt_device device, rt_counters* counters) {
         counters->busy_copy_ns = from.busy_copy_ns;
         counters->work = from.work;
         counters->faults = from.faults;
+        std::memcpy(counters->library_ops, from.library_ops, sizeof(from.library_ops));
+        counters->library_refusals = from.library_refusals;
     }
     const auto& counted = device->counted;
     counters->launches = counted.launches.load();

@@ -141,15 +141,17 @@ uint32_t enpu_hal_device::clock(uint64_t* ticks, uint64_t* host_ns, enpu_hal_sta
 namespace enpu::hal::cuda {
 namespace {
 
-uint32_t give_info(const GpuInfo& gpu, const char* spec, uint32_t caps, enpu_hal_device_info* out,
-                   enpu_hal_status* status) {
+// `libraries`: what runs the heavy operators; "" before they are looked for.
+uint32_t give_info(const GpuInfo& gpu, const char* libraries, const char* spec, uint32_t caps,
+                   enpu_hal_device_info* out, enpu_hal_status* status) {
     if (uint32_t code = check_device_info(out, status)) return code;
     enpu_hal_device_info info{};
     std::snprintf(info.spec, sizeof(info.spec), "%s", spec);
     std::snprintf(info.name, sizeof(info.name), "%.48s (sm_%d%d)", gpu.name, gpu.compute_major,
                   gpu.compute_minor);
-    std::snprintf(info.driver, sizeof(info.driver), "CUDA driver %d.%d", gpu.driver_version / 1000,
-                  gpu.driver_version % 1000 / 10);
+    std::snprintf(info.driver, sizeof(info.driver), "CUDA driver %u.%u%s%.31s",
+                  unsigned(gpu.driver_version) / 1000 % 100,
+                  unsigned(gpu.driver_version) % 1000 / 10, libraries[0] ? "; " : "", libraries);
     info.class_id = ENPU_HAL_CLASS_GPU;
     info.caps = caps;
     info.compute_engines = 1;
@@ -178,7 +180,7 @@ uint32_t enumerate(uint32_t index, enpu_hal_device_info* info, enpu_hal_status* 
     char spec[32];
     std::snprintf(spec, sizeof(spec), "cuda:%u", index);
     // Whether kernels can be loaded is known only once it is open.
-    return give_info(gpu, spec, kCaps, info, status);
+    return give_info(gpu, "", spec, kCaps, info, status);
 }
 
 // The number in "cuda" (0) or "cuda:N"; -1 for anything else.
@@ -227,7 +229,9 @@ void close(enpu_hal_device* device) {
 }
 
 uint32_t info(enpu_hal_device* device, enpu_hal_device_info* out, enpu_hal_status* status) {
-    return give_info(device->gpu.info, device->spec.c_str(), device->caps(), out, status);
+    const Gpu& gpu = device->gpu;
+    return give_info(gpu.info, gpu.libraries.text().c_str(), device->spec.c_str(), device->caps(),
+                     out, status);
 }
 
 uint32_t check(enpu_hal_device* device, enpu_hal_status* status) {
@@ -297,5 +301,6 @@ extern "C" __attribute__((visibility("default"))) const enpu_hal_plugin* enpu_ha
              host ? host->abi_major : 0);
         return nullptr;
     }
+    cuda::set_host(*host);
     return &kPlugin;
 }

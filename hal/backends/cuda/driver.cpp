@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -82,6 +84,25 @@ const Driver* driver(enpu_hal_status* status) {
     if (loaded.usable) return &loaded.driver;
     fail_as(status, loaded.reason);
     return nullptr;
+}
+
+namespace {
+std::atomic<const enpu_hal_host*> log_host{nullptr};
+}  // namespace
+
+void set_host(const enpu_hal_host& host) {
+    log_host.store(&host);
+}
+
+void log_line(uint32_t level, const char* format, ...) {
+    const enpu_hal_host* host = log_host.load();
+    if (!host || !host->log) return;
+    char line[512];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    host->log(host->context, level, line);
 }
 
 ErrorText error_text(const Driver& driver, Result error) {

@@ -11,6 +11,10 @@ namespace enpu::hal::cuda {
 // The library is libcuda.so.1, or the file that ENPU_CUDA_LIBRARY names.
 const Driver* driver(enpu_hal_status* status);
 
+// Lines for the log of the host that loaded this backend.
+void set_host(const enpu_hal_host& host);
+__attribute__((format(printf, 2, 3))) void log_line(uint32_t level, const char* format, ...);
+
 // "CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
 struct ErrorText {
     char text[160];

@@ -4,12 +4,15 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "status.h"
 
 namespace enpu::hal::cuda {
 namespace {
+
+constexpr uint64_t kPoolDeadlineNs = 10'000'000'000;
 
 struct Table {
     std::mutex mutex;
@@ -127,20 +130,65 @@ uint32_t Gpu::create(enpu_hal_status* status) {
     if (error != kSuccess)
         return fail_driver(status, api, ENPU_HAL_UNAVAILABLE, error, "cuda: preparing the GPU");
     kernels.load(api);
+    libraries.open(info.driver_version);
+    log_line(ENPU_HAL_LOG_INFO, "cuda:%d: %s. %s", index, libraries.text().c_str(),
+             libraries.reasons().c_str());
     return ENPU_HAL_OK;
 }
 
 void Gpu::destroy() {
     // Destroying a context waits for its work: not where that may never end.
-    if (!context || hung_.load()) return;
+    if (!context || hung_.load()) {
+        libraries.abandon();
+        return;
+    }
     {
         const InContext in(*this);
+        libraries.close();
         kernels.unload(api);
         if (pool) api.cuMemPoolDestroy(pool);
         if (memory_stream) api.cuStreamDestroy(memory_stream);
     }
     api.cuCtxDestroy(context);
     context = nullptr;
+}
+
+// Until the allocations in the memory stream have happened.
+uint32_t Gpu::wait_for_pool(enpu_hal_status* status) {
+    const uint64_t deadline = now_ns() + kPoolDeadlineNs;
+    for (unsigned round = 0;; ++round) {
+        const Result error = api.cuStreamQuery(memory_stream);
+        if (error != kNotReady)
+            return result(status, ENPU_HAL_INTERNAL, error, "alloc: cuStreamQuery");
+        if (now_ns() > deadline)
+            return fail(status, ENPU_HAL_DEADLINE_EXCEEDED,
+                        "alloc: the driver's pool did not answer within 10 s");
+        if (round < 100)
+            std::this_thread::yield();
+        else
+            std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+}
+
+uint32_t Gpu::take(uint64_t bytes, DevicePtr* address, enpu_hal_status* status) {
+    constexpr const char* kWhat = "alloc: local memory";
+    if (!pool)
+        return result(status, ENPU_HAL_RESOURCE_EXHAUSTED, api.cuMemAlloc(address, bytes), kWhat);
+    Result error = api.cuMemAllocFromPoolAsync(address, bytes, pool, memory_stream);
+    if (error == kOutOfMemory) {
+        // Pieces of the pool that lie idle may be what is missing.
+        api.cuMemPoolTrimTo(pool, 0);
+        error = api.cuMemAllocFromPoolAsync(address, bytes, pool, memory_stream);
+    }
+    if (uint32_t code = result(status, ENPU_HAL_RESOURCE_EXHAUSTED, error, kWhat)) return code;
+    return wait_for_pool(status);
+}
+
+void Gpu::give_back(DevicePtr address) {
+    if (pool)
+        api.cuMemFreeAsync(address, memory_stream);
+    else
+        api.cuMemFree(address);
 }
 
 void Gpu::lose(const enpu_hal_status& why, bool hung) {

@@ -9,6 +9,7 @@
 
 #include "driver.h"
 #include "kernels.h"
+#include "libraries/library.h"
 
 namespace enpu::hal::cuda {
 
@@ -50,11 +51,16 @@ class Gpu {
     Stream memory_stream = nullptr;
     MemoryPool pool = nullptr;  // null where the GPU has none: cuMemAlloc then
     KernelSet kernels;
+    Libraries libraries;
+    // Local memory, given back by release(). Blocks until it is there, 10 s at most. In the context.
+    uint32_t take(uint64_t bytes, DevicePtr* address, enpu_hal_status* status);
+    void give_back(DevicePtr address);
 
   private:
     Gpu(const Driver& driver, int number) : api(driver), index(number) {}
     uint32_t create(enpu_hal_status* status);
     void destroy();
+    uint32_t wait_for_pool(enpu_hal_status* status);
 
     unsigned users_ = 0;  // guarded by the table's mutex
     std::atomic<bool> lost_{false};

@@ -21,8 +21,10 @@ enpu_hal_graph::~enpu_hal_graph() {
     --device->counters.graphs;
     Gpu& gpu = device->gpu;
     const InContext in(gpu);
-    for (Segment& segment : segments)
+    for (Segment& segment : segments) {
         if (segment.exec) gpu.api.cuGraphExecDestroy(segment.exec);
+        if (segment.workspace && !gpu.is_lost()) gpu.give_back(segment.workspace);
+    }
     if (capture) gpu.api.cuStreamDestroy(capture);
     if (offence && !gpu.is_lost()) gpu.api.cuMemFreeHost(offence);
 }
@@ -52,18 +54,44 @@ uint32_t enpu_hal_graph::build(enpu_hal_status* status) {
     return ENPU_HAL_OK;
 }
 
+// No launch of a stale segment is unfinished, so that its room can be exchanged.
+void enpu_hal_graph::make_room(Segment& segment) {
+    Gpu& gpu = device->gpu;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < segment.count; ++i)
+        bytes = std::max(bytes, records[segment.first + i].workspace_bytes());
+    if (bytes <= segment.workspace_bytes) return;
+    if (segment.workspace) gpu.give_back(segment.workspace);
+    segment.workspace = 0;
+    segment.workspace_bytes =
+        gpu.take(bytes, &segment.workspace, nullptr) == ENPU_HAL_OK ? bytes : 0;
+    if (segment.workspace_bytes == 0) segment.workspace = 0;
+}
+
+Result enpu_hal_graph::capture_segment(Segment& segment, Graph* graph, const char** what) {
+    const Driver& api = device->gpu.api;
+    Result error = api.cuStreamBeginCapture(capture, kCaptureRelaxed);
+    if (error != kSuccess) return error;
+    for (size_t i = 0; i < segment.count && error == kSuccess; ++i) {
+        Record& record = records[segment.first + i];
+        error = issue(*device, record, capture, segment.workspace);
+        if (error != kSuccess && record.kernel_missing()) *what = issue_what(record);
+    }
+    // The capture ends whatever happened in it.
+    const Result ended = api.cuStreamEndCapture(capture, graph);
+    return error == kSuccess ? ended : error;
+}
+
 uint32_t enpu_hal_graph::build_segment(Segment& segment, enpu_hal_status* status) {
     Gpu& gpu = device->gpu;
     const Driver& api = gpu.api;
-    Result error = api.cuStreamBeginCapture(capture, kCaptureRelaxed);
-    if (error != kSuccess)
-        return gpu.result(status, ENPU_HAL_INTERNAL, error, "graph: cuStreamBeginCapture");
-    for (size_t i = 0; i < segment.count && error == kSuccess; ++i)
-        error = issue(gpu, records[segment.first + i], capture);
-    // The capture ends whatever happened in it.
+    const char* what = "graph: capturing commands";
+    make_room(segment);
     Graph graph = nullptr;
-    const Result ended = api.cuStreamEndCapture(capture, &graph);
-    if (error == kSuccess) error = ended;
+    Result error = capture_segment(segment, &graph, &what);
+    // A library that failed may have spoilt the capture: it is not asked a second time.
+    if (error == kStreamCaptureInvalidated && !graph)
+        error = capture_segment(segment, &graph, &what);
     if (error == kSuccess && segment.exec) {
         GraphUpdateInfo info{};
         if (api.cuGraphExecUpdate(segment.exec, graph, &info) != kSuccess) {
@@ -76,7 +104,7 @@ uint32_t enpu_hal_graph::build_segment(Segment& segment, enpu_hal_status* status
         error = api.cuGraphInstantiateWithFlags(&segment.exec, graph, 0);
     if (graph) api.cuGraphDestroy(graph);
     segment.stale = error != kSuccess;
-    return gpu.result(status, ENPU_HAL_RESOURCE_EXHAUSTED, error, "graph: capturing commands");
+    return gpu.result(status, ENPU_HAL_RESOURCE_EXHAUSTED, error, what);
 }
 
 namespace enpu::hal::cuda {

@@ -13,46 +13,15 @@ namespace {
 
 constexpr uint64_t kPoolAlignment = 256;  // what the driver gives at least
 constexpr uint64_t kPageAlignment = 4096;
-constexpr uint64_t kPoolDeadlineNs = 10'000'000'000;
-
-// Until the allocations in the memory stream have happened.
-uint32_t wait_for_pool(Gpu& gpu, enpu_hal_status* status) {
-    const uint64_t deadline = now_ns() + kPoolDeadlineNs;
-    for (unsigned round = 0;; ++round) {
-        const Result error = gpu.api.cuStreamQuery(gpu.memory_stream);
-        if (error != kNotReady)
-            return gpu.result(status, ENPU_HAL_INTERNAL, error, "alloc: cuStreamQuery");
-        if (now_ns() > deadline)
-            return fail(status, ENPU_HAL_DEADLINE_EXCEEDED,
-                        "alloc: the driver's pool did not answer within 10 s");
-        if (round < 100)
-            std::this_thread::yield();
-        else
-            std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-}
-
-Result take_local(Gpu& gpu, uint64_t bytes, DevicePtr* address) {
-    if (!gpu.pool) return gpu.api.cuMemAlloc(address, bytes);
-    const Result error =
-        gpu.api.cuMemAllocFromPoolAsync(address, bytes, gpu.pool, gpu.memory_stream);
-    if (error != kOutOfMemory) return error;
-    // Pieces of the pool that lie idle may be what is missing.
-    gpu.api.cuMemPoolTrimTo(gpu.pool, 0);
-    return gpu.api.cuMemAllocFromPoolAsync(address, bytes, gpu.pool, gpu.memory_stream);
-}
 
 uint32_t alloc_local(Gpu& gpu, uint64_t alignment, enpu_hal_buffer& buffer,
                      enpu_hal_status* status) {
     const uint64_t extra = alignment > kPoolAlignment ? alignment : 0;
     DevicePtr address = 0;
-    if (uint32_t code =
-            gpu.result(status, ENPU_HAL_RESOURCE_EXHAUSTED,
-                       take_local(gpu, buffer.bytes + extra, &address), "alloc: local memory"))
-        return code;
+    const uint32_t code = gpu.take(buffer.bytes + extra, &address, status);
     buffer.allocated = address;
     buffer.address = extra ? (address + alignment - 1) / alignment * alignment : address;
-    return gpu.pool ? wait_for_pool(gpu, status) : uint32_t(ENPU_HAL_OK);
+    return code;
 }
 
 uint32_t alloc_host(Gpu& gpu, uint64_t alignment, enpu_hal_buffer& buffer,
@@ -86,10 +55,8 @@ void give_back(enpu_hal_buffer& buffer) {
         gpu.api.cuMemHostUnregister(buffer.host);
     else if (buffer.memory == ENPU_HAL_MEMORY_HOST)
         gpu.api.cuMemFreeHost(reinterpret_cast<void*>(buffer.allocated));
-    else if (gpu.pool)
-        gpu.api.cuMemFreeAsync(buffer.allocated, gpu.memory_stream);
     else
-        gpu.api.cuMemFree(buffer.allocated);
+        gpu.give_back(buffer.allocated);
 }
 
 uint32_t alloc(enpu_hal_device* device, const enpu_hal_buffer_desc* desc, enpu_hal_buffer** buffer,

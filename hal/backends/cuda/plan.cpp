@@ -16,10 +16,14 @@ Ref Plan::ref(unsigned index) const {
     return {tensor.addr, tensor.dtype, tensor.zero_point};
 }
 
-ops::View Plan::view(unsigned index) const {
-    const enpu_tensor& tensor = operand(index);
+ops::View view_of_operand(const enpu_operator_packet& packet, unsigned index) {
+    const enpu_tensor& tensor = packet.operands[index];
     if (tensor.dtype == ENPU_DTYPE_NONE) return {};
     return ops::view_of({&tensor, reinterpret_cast<std::byte*>(tensor.addr)});
+}
+
+ops::View Plan::view(unsigned index) const {
+    return view_of_operand(packet, index);
 }
 
 uint32_t blocks_for(uint64_t count) {

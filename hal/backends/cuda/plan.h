@@ -23,6 +23,18 @@ struct Plan {
     ops::View view(unsigned index) const;
 };
 
+// An operand as a view; without data and strides when it is left out.
+ops::View view_of_operand(const enpu_operator_packet& packet, unsigned index);
+
+// A product of matrices by its steps in elements; dims of 1 have step 0.
+struct MatmulGeometry {
+    int64_t m = 0, n = 0, k = 0;
+    ops::Loop batches;              // of kMatmulStreams, merged
+    int64_t row[kMatmulStreams]{};  // along m (of b: along k)
+    int64_t col[kMatmulStreams]{};  // along n (of a: along k)
+};
+MatmulGeometry matmul_geometry(const enpu_operator_packet& packet);
+
 constexpr uint32_t kThreads = 256;
 // Blocks for `count` elements; a thread takes more than one when there are very many.
 uint32_t blocks_for(uint64_t count);

@@ -186,37 +186,26 @@ bool grid_of(uint64_t batches, uint64_t tiles_m, uint64_t tiles_n, uint32_t& gri
     return true;
 }
 
+constexpr unsigned kMatmulOperands[kMatmulStreams] = {
+    ENPU_MATMUL_OPERAND_A, ENPU_MATMUL_OPERAND_B, ENPU_MATMUL_OPERAND_Y, ENPU_MATMUL_OPERAND_BIAS,
+    ENPU_MATMUL_OPERAND_RESIDUAL};
+
 uint32_t plan_matmul(const Plan& plan) {
-    constexpr unsigned kOperands[kMatmulStreams] = {ENPU_MATMUL_OPERAND_A, ENPU_MATMUL_OPERAND_B,
-                                                    ENPU_MATMUL_OPERAND_Y, ENPU_MATMUL_OPERAND_BIAS,
-                                                    ENPU_MATMUL_OPERAND_RESIDUAL};
     const auto& p = plan.packet.params.matmul;
-    const ops::View y = plan.view(ENPU_MATMUL_OPERAND_Y), a = plan.view(ENPU_MATMUL_OPERAND_A);
-    const unsigned batch_axes = y.rank - 2;
-    ops::Loop batches;
-    batches.streams = kMatmulStreams;
-    batches.rank = batch_axes;
+    const MatmulGeometry geometry = matmul_geometry(plan.packet);
     MatmulArgs args{};
     for (unsigned k = 0; k < kMatmulStreams; ++k) {
-        const ops::View view = plan.view(kOperands[k]);
-        args.refs[k] = plan.ref(kOperands[k]);
-        if (view.rank == 0) continue;
-        const auto stride = [&](unsigned axis) {  // dims of 1 are broadcast
-            return view.dims[axis] == 1 ? 0 : view.strides[axis];
-        };
-        for (unsigned axis = 0; axis < batch_axes; ++axis) batches.strides[k][axis] = stride(axis);
-        args.row[k] = static_cast<int32_t>(stride(batch_axes));
-        args.col[k] = static_cast<int32_t>(stride(batch_axes + 1));
+        args.refs[k] = plan.ref(kMatmulOperands[k]);
+        args.row[k] = static_cast<int32_t>(geometry.row[k]);
+        args.col[k] = static_cast<int32_t>(geometry.col[k]);
     }
-    for (unsigned axis = 0; axis < batch_axes; ++axis) batches.dims[axis] = y.dims[axis];
-    ops::merge_axes(batches);
-    args.m = static_cast<uint32_t>(y.dims[batch_axes]);
-    args.n = static_cast<uint32_t>(y.dims[batch_axes + 1]);
-    args.k = static_cast<uint32_t>(a.dims[batch_axes + 1]);
+    args.m = static_cast<uint32_t>(geometry.m);
+    args.n = static_cast<uint32_t>(geometry.n);
+    args.k = static_cast<uint32_t>(geometry.k);
     args.tiles_m = tiles_of(args.m);
     args.tiles_n = tiles_of(args.n);
     uint32_t grid = 0;
-    if (!to_walk(batches, args.batches) || args.k > INT32_MAX - kTileDepth ||
+    if (!to_walk(geometry.batches, args.batches) || args.k > INT32_MAX - kTileDepth ||
         !grid_of(args.batches.count, args.tiles_m, args.tiles_n, grid))
         return too_large(plan);
     args.finish = finish_of(plan, {p.act, p.alpha, p.beta}, p.scale == 0 ? 1.0f : p.scale,
@@ -309,6 +298,32 @@ uint32_t plan_conv_transpose(const Plan& plan) {
 }
 
 }  // namespace
+
+MatmulGeometry matmul_geometry(const enpu_operator_packet& packet) {
+    const ops::View y = view_of_operand(packet, ENPU_MATMUL_OPERAND_Y);
+    const ops::View a = view_of_operand(packet, ENPU_MATMUL_OPERAND_A);
+    const unsigned batch_axes = y.rank - 2;
+    MatmulGeometry g;
+    g.batches.streams = kMatmulStreams;
+    g.batches.rank = batch_axes;
+    for (unsigned k = 0; k < kMatmulStreams; ++k) {
+        const ops::View view = view_of_operand(packet, kMatmulOperands[k]);
+        if (view.rank == 0) continue;
+        const auto stride = [&](unsigned axis) {  // dims of 1 are broadcast
+            return view.dims[axis] == 1 ? 0 : view.strides[axis];
+        };
+        for (unsigned axis = 0; axis < batch_axes; ++axis)
+            g.batches.strides[k][axis] = stride(axis);
+        g.row[k] = stride(batch_axes);
+        g.col[k] = stride(batch_axes + 1);
+    }
+    for (unsigned axis = 0; axis < batch_axes; ++axis) g.batches.dims[axis] = y.dims[axis];
+    ops::merge_axes(g.batches);
+    g.m = y.dims[batch_axes];
+    g.n = y.dims[batch_axes + 1];
+    g.k = a.dims[batch_axes + 1];
+    return g;
+}
 
 uint32_t plan_reduction(const Plan& plan, uint32_t op) {
     switch (op) {

@@ -76,6 +76,7 @@ enpu_hal_queue::~enpu_hal_queue() {
         if (jobs_[i].end) gpu_.api.cuEventDestroy(jobs_[i].end);
     }
     if (stream_) gpu_.api.cuStreamDestroy(stream_);
+    if (workspace_ && !gpu_.is_lost()) gpu_.give_back(workspace_);
     if (offence_ && !gpu_.is_lost()) gpu_.api.cuMemFreeHost(offence_);
 }
 
@@ -108,10 +109,17 @@ uint32_t enpu_hal_queue::fill(Job& job, const enpu_hal_submission& submission,
     job.signals.assign(submission.signals, submission.signals + submission.signal_count);
     job.record_count = submission.command_count;
     if (job.records.size() < job.record_count) job.records.resize(job.record_count);
-    for (uint32_t i = 0; i < submission.command_count; ++i)
+    uint64_t workspace = 0;
+    for (uint32_t i = 0; i < submission.command_count; ++i) {
         if (uint32_t code =
                 resolve(*device, submission.commands[i], offence_address_, job.records[i], status))
             return code;
+        workspace = std::max(workspace, job.records[i].workspace_bytes());
+    }
+    if (workspace == 0 || workspace_) return ENPU_HAL_OK;
+    // Where there is none the own kernels do the work, which is counted.
+    const InContext in(gpu_);
+    if (gpu_.take(kWorkspaceBytes, &workspace_, nullptr) != ENPU_HAL_OK) workspace_ = 0;
     return ENPU_HAL_OK;
 }
 
@@ -281,14 +289,16 @@ bool enpu_hal_queue::start(Job& job) {
     return false;
 }
 
-Result enpu_hal_queue::issue_step(Job& job, bool* fallible) {
+Result enpu_hal_queue::issue_step(Job& job, bool* fallible, const char** what) {
     if (job.graph) {
         const enpu_hal_graph::Segment& segment = job.graph->segments[job.next];
         *fallible = segment.fallible;
         return gpu_.api.cuGraphLaunch(segment.exec, stream_);
     }
     *fallible = job.records[job.next].fallible();
-    return issue(gpu_, job.records[job.next], stream_);
+    const Result error = issue(*device, job.records[job.next], stream_, workspace_);
+    *what = issue_what(job.records[job.next]);
+    return error;
 }
 
 enpu_hal_queue::Move enpu_hal_queue::issue_steps(Job& job) {
@@ -302,9 +312,10 @@ enpu_hal_queue::Move enpu_hal_queue::issue_steps(Job& job) {
         // Nobody else uses the words: work after a fallible step waits for its verdict.
         offence_of(job) = {};
         bool fallible = false;
-        Result error = issue_step(job, &fallible);
+        const char* what = "giving work to the GPU";
+        Result error = issue_step(job, &fallible, &what);
         if (error == kSuccess && fallible) error = gpu_.api.cuEventRecord(job.end, stream_);
-        if (gpu_.result(&why, ENPU_HAL_WORK_FAILED, error, "giving work to the GPU")) {
+        if (gpu_.result(&why, ENPU_HAL_WORK_FAILED, error, what)) {
             fail_started(job, why);
             return Move::kDone;
         }

@@ -16,7 +16,11 @@ struct enpu_hal_graph {
     struct Segment {
         size_t first = 0, count = 0;  // records
         bool fallible = false;        // its last record may report an offence
-        bool stale = true;            // exec is not what the records say
+        // For the libraries: a part of its own, because launches on two queues may overlap in two
+        // segments.
+        enpu::hal::cuda::DevicePtr workspace = 0;
+        uint64_t workspace_bytes = 0;
+        bool stale = true;  // exec is not what the records say
         enpu::hal::cuda::GraphExec exec = nullptr;
     };
 
@@ -39,6 +43,9 @@ struct enpu_hal_graph {
 
   private:
     uint32_t build_segment(Segment& segment, enpu_hal_status* status);
+    void make_room(Segment& segment);
+    enpu::hal::cuda::Result capture_segment(Segment& segment, enpu::hal::cuda::Graph* graph,
+                                            const char** what);
 
     std::mutex mutex_;  // builds
     std::atomic<const void*> claimed_{nullptr};
@@ -89,7 +96,7 @@ struct enpu_hal_queue {
     Move await_points(Job& job);
     bool start(Job& job);
     Move issue_steps(Job& job);
-    enpu::hal::cuda::Result issue_step(Job& job, bool* fallible);
+    enpu::hal::cuda::Result issue_step(Job& job, bool* fallible, const char** what);
     Move settle_suspect(Job& job);
     Move retire_job(Job& job);
     void finish(Job& job);
@@ -116,6 +123,7 @@ struct enpu_hal_queue {
     enpu::hal::cuda::Stream stream_ = nullptr;
     enpu::hal::cuda::Offence* offence_ = nullptr;  // pinned
     uint64_t offence_address_ = 0;
+    enpu::hal::cuda::DevicePtr workspace_ = 0;  // kWorkspaceBytes for the libraries, once needed
 
     std::mutex mutex_;
     std::unique_ptr<Job[]> jobs_ = std::make_unique<Job[]>(kJobs);

@@ -70,6 +70,26 @@ uint32_t resolve_timestamp(enpu_hal_device& device, const enpu_hal_timestamp& ti
     return ENPU_HAL_OK;
 }
 
+// Who runs a packet: a library, the own kernel, or one that stands by for the other.
+uint32_t place(enpu_hal_device& device, const PacketStorage& storage, uint64_t offence,
+               Record& record, enpu_hal_status* status) {
+    const uint32_t op = op_of(storage.packet().header.opcode);
+    {
+        const InContext in(device.gpu);
+        record.library = device.gpu.libraries.plan(storage, record.call);
+    }
+    const uint32_t code = device.gpu.kernels.available()
+                              ? plan_kernel(storage, offence, record.kernel, status)
+                              : no_kernels(device, find_op(op)->name, status);
+    if (code == ENPU_HAL_OK) return code;
+    record.kernel.id = KernelId::kCount;
+    record.kernel.fallible = false;
+    if (record.library && !record.library->refused()) return ENPU_HAL_OK;
+    if (!record.library) return code;
+    return fail(status, ENPU_HAL_UNSUPPORTED, "%s: %s, and no own kernel stands by",
+                find_op(op)->name, record.library->complaint());
+}
+
 uint32_t resolve_dispatch(enpu_hal_device& device, const enpu_hal_dispatch* dispatch,
                           uint64_t offence, Record& record, enpu_hal_status* status) {
     if (uint32_t code = check_dispatch_structure(dispatch, status)) return code;
@@ -85,11 +105,10 @@ uint32_t resolve_dispatch(enpu_hal_device& device, const enpu_hal_dispatch* disp
             return code;
     }
     if (uint32_t code = check_rules(storage, status)) return code;
-    if (!device.gpu.kernels.available()) return no_kernels(device, info.name, status);
     record.kind = RecordKind::kKernel;
     record.op = dispatch->op;
     record.work = rules::packet_work(storage.packet());
-    return plan_kernel(storage, offence, record.kernel, status);
+    return place(device, storage, offence, record, status);
 }
 
 // A pattern as one write a row: rows of `unit` bytes, `pitch` apart.
@@ -141,6 +160,20 @@ Result issue_kernel(const Gpu& gpu, const KernelCall& call, Stream stream) {
                                   0, stream, params, nullptr);
 }
 
+// A library takes the work, or gives it back at once: the own kernel runs it then, and what is wrong
+// with the GPU itself shows there.
+Result issue_dispatch(enpu_hal_device& device, Record& record, Stream stream, uint64_t workspace) {
+    record.by_library = false;
+    if (record.library) {
+        const bool room = workspace != 0 || record.workspace_bytes() == 0;
+        record.by_library = room && record.library->give(record.call, stream, workspace);
+        if (record.by_library) return kSuccess;
+        device.counters.library_refusals.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (record.kernel.id == KernelId::kCount) return kNotSupported;
+    return issue_kernel(device.gpu, record.kernel, stream);
+}
+
 Result issue_fill(const Gpu& gpu, const FillRecord& fill, Stream stream) {
     if (!fill.by_kernel || !gpu.kernels.available()) return issue_memset(gpu.api, fill, stream);
     const uint64_t units = fill.bytes / fill.pattern_bytes;
@@ -156,6 +189,8 @@ uint32_t resolve(enpu_hal_device& device, const enpu_hal_command& command, uint6
                  Record& record, enpu_hal_status* status) {
     record.op = ENPU_OPS;
     record.work = 0;
+    record.library.reset();
+    record.by_library = false;
     switch (command.kind) {
         case ENPU_HAL_COMMAND_COPY:
             return resolve_copy(device, command.u.copy, record, status);
@@ -179,20 +214,30 @@ uint32_t check_supported(enpu_hal_device& device, const enpu_hal_dispatch& dispa
                          enpu_hal_status* status) {
     PacketStorage storage;
     if (uint32_t code = check_dispatch(dispatch, storage, status)) return code;
-    if (!device.gpu.kernels.available())
-        return no_kernels(device, find_op(dispatch.op)->name, status);
-    KernelCall call;
-    return plan_kernel(storage, 0, call, status);
+    if (device.gpu.kernels.available()) {
+        KernelCall call;
+        if (plan_kernel(storage, 0, call, status) == ENPU_HAL_OK) return ENPU_HAL_OK;
+    }
+    // Only without a kernel of its own is a library asked, which makes a plan the first time.
+    Record record;
+    return place(device, storage, 0, record, status);
 }
 
-Result issue(const Gpu& gpu, const Record& record, Stream stream) {
+const char* issue_what(const Record& record) {
+    if (!record.kernel_missing()) return "giving work to the GPU";
+    return record.library->refused() ? record.library->complaint()
+                                     : "no memory for the workspace of a library";
+}
+
+Result issue(enpu_hal_device& device, Record& record, Stream stream, uint64_t workspace) {
+    const Gpu& gpu = device.gpu;
     switch (record.kind) {
         case RecordKind::kCopy:
             return issue_copy(gpu.api, record.copy, stream);
         case RecordKind::kFill:
             return issue_fill(gpu, record.fill, stream);
         case RecordKind::kKernel:
-            return issue_kernel(gpu, record.kernel, stream);
+            return issue_dispatch(device, record, stream, workspace);
         case RecordKind::kHostCall:
             return gpu.api.cuLaunchHostFunc(stream, record.host_call.function,
                                             record.host_call.context);
@@ -208,14 +253,18 @@ void Totals::add(const Record& record) {
         ++copies;
     } else if (record.op < ENPU_OPS) {
         ++ops[record.op];
+        library_ops[record.op] += record.by_library;
         work += record.work;
         computes = true;
     }
 }
 
 void Totals::count(Counters& counters, uint64_t busy_ns) const {
-    for (uint32_t op = 0; op < ENPU_OPS; ++op)
+    for (uint32_t op = 0; op < ENPU_OPS; ++op) {
         if (ops[op]) counters.ops[op].fetch_add(ops[op], std::memory_order_relaxed);
+        if (library_ops[op])
+            counters.library_ops[op].fetch_add(library_ops[op], std::memory_order_relaxed);
+    }
     counters.copies.fetch_add(copies, std::memory_order_relaxed);
     counters.copy_bytes.fetch_add(copy_bytes, std::memory_order_relaxed);
     counters.work.fetch_add(work, std::memory_order_relaxed);

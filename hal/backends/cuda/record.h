@@ -5,6 +5,7 @@
 #include "device.h"
 #include "kernels.h"
 #include "kernels/args.h"
+#include "libraries/library.h"
 
 namespace enpu::hal::cuda {
 
@@ -30,9 +31,19 @@ struct Record {
         KernelCall kernel;
         enpu_hal_host_call host_call;
     };
+    // Of a dispatch that a library serves; `kernel` then stands by for what it refuses, and is
+    // kCount where there is none.
+    std::shared_ptr<LibraryPlan> library;
+    LibraryCall call;
+    bool by_library = false;  // the last time it was given to a stream
+
     Record() : copy{} {}
 
     bool fallible() const { return kind == RecordKind::kKernel && kernel.fallible; }
+    bool kernel_missing() const {
+        return kind == RecordKind::kKernel && kernel.id == KernelId::kCount;
+    }
+    uint64_t workspace_bytes() const { return library ? library->workspace_bytes : 0; }
     // Calls of the driver that it takes, at most.
     uint32_t calls() const { return kind == RecordKind::kFill ? 8 : 1; }
 };
@@ -45,12 +56,16 @@ uint32_t resolve(enpu_hal_device& device, const enpu_hal_command& command, uint6
 uint32_t check_supported(enpu_hal_device& device, const enpu_hal_dispatch& dispatch,
                          enpu_hal_status* status);
 
-// Gives a record to a stream of the current context.
-Result issue(const Gpu& gpu, const Record& record, Stream stream);
+// Gives a record to a stream of the current context. `workspace` is that of the stream's work, with
+// workspace_bytes() of it, or 0 where there was no memory for one. What a library refuses goes to
+// the own kernel and is counted.
+Result issue(enpu_hal_device& device, Record& record, Stream stream, uint64_t workspace);
+// The words for an error of issue().
+const char* issue_what(const Record& record);
 
 // What a list of records does, for the counters.
 struct Totals {
-    uint32_t ops[ENPU_OPS] = {};
+    uint32_t ops[ENPU_OPS] = {}, library_ops[ENPU_OPS] = {};
     uint64_t copies = 0, copy_bytes = 0, work = 0;
     bool computes = false;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tests tell the double of the CUDA driver library, and ask it. The functions are exported by
+ * What tests tell the double of the CUDA driver library, and ask it. The same file stands in for
+ * cuBLASLt and cuDNN (ENPU_CUBLASLT_LIBRARY, ENPU_CUDNN_LIBRARY). The functions are exported by
  * the double next to cuGetProcAddress_v2; results are enum Result of driver_api.h.
  *
  * The environment decides what is fixed at load:
@@ -9,6 +10,8 @@
  *   ENPU_CUDA_DOUBLE_INIT      result of cuInit, default 0
  *   ENPU_CUDA_DOUBLE_MISSING   a function that this driver does not have
  *   ENPU_CUDA_DOUBLE_POOLS     0: GPUs without memory pools
+ *   ENPU_CUDA_DOUBLE_KERNELS   1: code loads, and launches are counted under the name of the kernel; they
+ *                              compute nothing
  */
 #ifndef ENPU_CUDA_DOUBLE_CONTROL_H
 #define ENPU_CUDA_DOUBLE_CONTROL_H
@@ -24,6 +27,7 @@ struct enpu_cuda_double_objects {
     int64_t contexts, streams, events, graphs, graph_execs, pools;
     int64_t local, host, registered; /* allocations */
     int64_t local_bytes;
+    int64_t library_objects; /* handles and descriptors of cuBLASLt and cuDNN */
 };
 void enpu_cuda_double_live(struct enpu_cuda_double_objects* live);
 

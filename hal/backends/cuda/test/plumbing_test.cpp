@@ -1,59 +1,18 @@
 // SPDX-License-Identifier: MIT
 // What the conformance suite cannot provoke on a real GPU: errors, hangs and exhaustion, against
 // the double of the driver library.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <thread>
 
 #include "../../../cts/fixture.h"
-#include "../double/control.h"
 #include "../driver_api.h"
+#include "double_driver.h"
 
 using namespace enpu::hal;
 using namespace enpu::hal::cts;
 using namespace enpu::hal::cuda;
 
 namespace {
-
-// The control functions of the double that the backend has loaded.
-struct Double {
-    decltype(&enpu_cuda_double_live) live;
-    decltype(&enpu_cuda_double_calls) calls;
-    decltype(&enpu_cuda_double_fail) fail;
-    decltype(&enpu_cuda_double_break) break_next;
-    decltype(&enpu_cuda_double_hang) hang;
-    decltype(&enpu_cuda_double_delay_us) delay_us;
-
-    Double() {
-        const char* path = std::getenv("ENPU_CUDA_LIBRARY");
-        REQUIRE(path);
-        void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        REQUIRE(library);
-        find(library, "enpu_cuda_double_live", live);
-        find(library, "enpu_cuda_double_calls", calls);
-        find(library, "enpu_cuda_double_fail", fail);
-        find(library, "enpu_cuda_double_break", break_next);
-        find(library, "enpu_cuda_double_hang", hang);
-        find(library, "enpu_cuda_double_delay_us", delay_us);
-    }
-    ~Double() {
-        hang(0);
-        delay_us(0);
-    }
-    enpu_cuda_double_objects objects() const {
-        enpu_cuda_double_objects now{};
-        live(&now);
-        return now;
-    }
-
-  private:
-    template <typename F>
-    void find(void* library, const char* name, F& function) {
-        function = reinterpret_cast<F>(dlsym(library, name));
-        REQUIRE(function);
-    }
-};
 
 bool contains(const char* text, const char* part) {
     return std::strstr(text, part) != nullptr;
