@@ -4,6 +4,9 @@
  * enpu_local.c, enpu_userptr.c, enpu_prime.c.
  */
 #include <linux/dma-resv.h>
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
+#include <linux/shmem_fs.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_utils.h>
 
@@ -45,6 +48,42 @@ static void enpu_bo_free(struct drm_gem_object *obj)
 		drm_gem_object_put(vm_obj);
 }
 
+/*
+ * Fetches the pages of a host BO into its file, where the helpers find them at once. As that takes
+ * the longer the more memory there is, it is done without any lock, and a signal ends it: the next
+ * call goes on where this one was. Takes each page of the BO once, whatever the number of calls.
+ */
+int enpu_bo_fetch(struct enpu_bo *bo)
+{
+	struct address_space *mapping;
+	struct folio *folio;
+	pgoff_t next;
+
+	if (bo->kind != ENPU_BO_HOST)
+		return 0;
+	mapping = enpu_bo_gem(bo)->filp->f_mapping;
+	while ((next = READ_ONCE(bo->fetched)) < enpu_bo_pages(bo)) {
+		folio = shmem_read_folio_gfp(mapping, next, mapping_gfp_mask(mapping));
+		if (IS_ERR(folio))
+			return PTR_ERR(folio);
+		/* Of two that fetch at once, one finds what the other has fetched. */
+		WRITE_ONCE(bo->fetched, folio_next_index(folio));
+		folio_put(folio);
+		if (signal_pending(current))
+			return -ERESTARTSYS;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int enpu_shmem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
+{
+	/* The helper holds the reservation, which may be that of all private BOs. */
+	int ret = vma->vm_flags & VM_SHARED ? enpu_bo_fetch(to_enpu_bo(obj)) : 0;
+
+	return ret == -ERESTARTSYS ? -ERESTARTNOINTR : ret ?: drm_gem_shmem_object_mmap(obj, vma);
+}
+
 static const struct drm_gem_object_funcs enpu_shmem_funcs = {
 	.free = enpu_bo_free,
 	.open = enpu_bo_account_open,
@@ -56,7 +95,7 @@ static const struct drm_gem_object_funcs enpu_shmem_funcs = {
 	.get_sg_table = drm_gem_shmem_object_get_sg_table,
 	.vmap = drm_gem_shmem_object_vmap,
 	.vunmap = drm_gem_shmem_object_vunmap,
-	.mmap = drm_gem_shmem_object_mmap,
+	.mmap = enpu_shmem_mmap,
 	.vm_ops = &drm_gem_shmem_vm_ops,
 };
 

@@ -26,6 +26,7 @@ enum enpu_bo_kind {
  * @kind: where the memory is
  * @vm_obj: for a private BO: the object whose reservation it shares
  * @counted: in the number of live BOs
+ * @fetched: HOST: pages that enpu_bo_fetch() has seen, from the first
  * @node: LOCAL: its block
  * @sgt: USERPTR: DMA addresses
  * @pages: USERPTR: pinned pages
@@ -37,6 +38,7 @@ struct enpu_bo {
 	enum enpu_bo_kind kind;
 	struct drm_gem_object *vm_obj;
 	bool counted;
+	pgoff_t fetched;
 	struct drm_mm_node node;
 	struct sg_table sgt;
 	struct page **pages;
@@ -65,6 +67,7 @@ static inline size_t enpu_bo_pages(struct enpu_bo *bo)
 struct drm_gem_object *enpu_gem_create_object(struct drm_device *drm, size_t size);
 struct enpu_bo *enpu_bo_lookup(struct drm_file *file, u32 handle);
 void enpu_bo_put(struct enpu_bo *bo);
+int enpu_bo_fetch(struct enpu_bo *bo);
 struct sg_table *enpu_bo_sgt(struct enpu_bo *bo);
 int enpu_bo_account_open(struct drm_gem_object *obj, struct drm_file *file);
 void enpu_bo_account_close(struct drm_gem_object *obj, struct drm_file *file);

@@ -205,6 +205,7 @@ static int enpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return ret;
 	}
 	enpu_debugfs_init(edev);
+	enpu_hwmon_init(edev);
 	enpu_pm_start(edev);
 	drm_info(&edev->drm, "%u compute and %u copy engines, %llu MiB local memory\n",
 		 edev->num_compute, edev->num_engines - edev->num_compute, edev->local_bytes >> 20);

@@ -36,6 +36,11 @@ int enpu_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 int enpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 
 void enpu_show_fdinfo(struct drm_printer *p, struct drm_file *file);
+#if IS_ENABLED(CONFIG_HWMON)
+void enpu_hwmon_init(struct enpu_device *edev);
+#else
+static inline void enpu_hwmon_init(struct enpu_device *edev) { }
+#endif
 void enpu_debugfs_init(struct enpu_device *edev);
 void enpu_fault_debugfs_init(struct enpu_device *edev);
 int enpu_debugfs_enter(struct enpu_device *edev, int *idx);

@@ -41,36 +41,12 @@ int enpu_local_init(struct enpu_device *edev)
 	return drmm_add_action_or_reset(&edev->drm, enpu_local_fini, NULL);
 }
 
-/* Large pages need both ends aligned. */
-u64 enpu_local_round_up(u64 size)
-{
-	return ALIGN(size, size >= ENPU_LARGE_PAGE_SIZE ? ENPU_LARGE_PAGE_SIZE : ENPU_PAGE_SIZE);
-}
-
-static int enpu_local_alloc(struct enpu_device *edev, struct drm_mm_node *node, u64 size)
-{
-	u64 align = size >= ENPU_LARGE_PAGE_SIZE ? ENPU_LARGE_PAGE_SIZE : ENPU_PAGE_SIZE;
-	/* Small blocks go to the top, so that they do not cut up the room of large ones. */
-	enum drm_mm_insert_mode mode = size >= ENPU_LARGE_PAGE_SIZE ? DRM_MM_INSERT_BEST :
-				       DRM_MM_INSERT_HIGH;
-	int ret;
-
-	guard(mutex)(&edev->local_lock);
-	ret = drm_mm_insert_node_generic(&edev->local_mm, node, size, align, 0, mode);
-	if (!ret)
-		edev->local_free -= size;
-	return ret;
-}
-
 static void enpu_local_free(struct drm_gem_object *obj)
 {
 	struct enpu_device *edev = to_enpu_device(obj->dev);
 	struct enpu_bo *bo = to_enpu_bo(obj);
 
-	scoped_guard(mutex, &edev->local_lock) {
-		edev->local_free += bo->node.size;
-		drm_mm_remove_node(&bo->node);
-	}
+	enpu_local_release(edev, &bo->node);
 	enpu_bo_release(bo);
 }
 
@@ -171,17 +147,4 @@ struct enpu_bo *enpu_local_create(struct enpu_device *edev, u64 size)
 	wmb();
 	drm_dev_exit(idx);
 	return bo;
-}
-
-void enpu_local_usage(struct enpu_device *edev, struct enpu_local_usage *usage)
-{
-	struct drm_mm_node *hole;
-	u64 start, end;
-
-	guard(mutex)(&edev->local_lock);
-	usage->total = edev->local_bytes;
-	usage->free = edev->local_free;
-	usage->largest = 0;
-	drm_mm_for_each_hole(hole, &edev->local_mm, start, end)
-		usage->largest = max(usage->largest, end - start);
 }

@@ -7,6 +7,7 @@
 
 #include <linux/types.h>
 
+struct drm_mm_node;
 struct enpu_bo;
 struct enpu_device;
 
@@ -24,6 +25,8 @@ struct enpu_local_usage {
 
 int enpu_local_init(struct enpu_device *edev);
 u64 enpu_local_round_up(u64 size);
+int enpu_local_alloc(struct enpu_device *edev, struct drm_mm_node *node, u64 size);
+void enpu_local_release(struct enpu_device *edev, struct drm_mm_node *node);
 struct enpu_bo *enpu_local_create(struct enpu_device *edev, u64 size);
 void enpu_local_usage(struct enpu_device *edev, struct enpu_local_usage *usage);
 

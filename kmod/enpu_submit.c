@@ -16,11 +16,9 @@
 #include "enpu_drv.h"
 #include "enpu_inject.h"
 #include "enpu_job.h"
+#include "enpu_submit_check.h"
 #include "enpu_trace.h"
 #include "enpu_vm.h"
-
-/* Far above any structure to come; keeps count * stride small. */
-#define ENPU_MAX_SYNC_STRIDE	4096
 
 /**
  * struct enpu_signal - an out-fence
@@ -62,25 +60,6 @@ struct enpu_submit {
 	u32 bo_count;
 };
 
-static int enpu_submit_check(struct enpu_device *edev, const struct drm_enpu_submit *args)
-{
-	u64 end;
-
-	if (args->flags || args->pad || args->seqno || args->engine >= edev->num_engines)
-		return -EINVAL;
-	if (!args->cmd_bytes || args->cmd_bytes > edev->max_command ||
-	    !IS_ALIGNED(args->cmd_va | args->cmd_bytes, ENPU_PACKET_ALIGN) ||
-	    args->cmd_va < ENPU_VA_START ||
-	    check_add_overflow(args->cmd_va, (u64)args->cmd_bytes, &end) || end > ENPU_VA_END)
-		return -EINVAL;
-	if (args->sync_count > ENPU_MAX_SYNC_OPS || args->bo_count > ENPU_MAX_SUBMIT_BOS)
-		return -EINVAL;
-	if (args->sync_count && (args->sync_stride < sizeof(struct drm_enpu_sync_op) ||
-				 args->sync_stride > ENPU_MAX_SYNC_STRIDE))
-		return -EINVAL;
-	return 0;
-}
-
 static bool enpu_submit_fails(struct enpu_submit *sub)
 {
 	return enpu_inject_fail(sub->ctx->edev);
@@ -109,7 +88,7 @@ static int enpu_submit_copy_syncs(struct enpu_submit *sub)
 		      copy_struct_from_user(op, sizeof(*op), from, args->sync_stride);
 		if (ret)
 			return ret == -E2BIG ? -EINVAL : ret;
-		if (op->flags & ~DRM_ENPU_SYNC_SIGNAL)
+		if (!enpu_submit_sync_valid(op))
 			return -EINVAL;
 	}
 	return 0;
@@ -118,7 +97,6 @@ static int enpu_submit_copy_syncs(struct enpu_submit *sub)
 static int enpu_submit_lookup_bos(struct enpu_submit *sub)
 {
 	const struct drm_enpu_submit *args = sub->args;
-	const u32 known = DRM_ENPU_SUBMIT_BO_READ | DRM_ENPU_SUBMIT_BO_WRITE;
 	u32 i;
 
 	if (!args->bo_count)
@@ -134,7 +112,7 @@ static int enpu_submit_lookup_bos(struct enpu_submit *sub)
 			   args->bo_count * sizeof(*sub->bo_args)))
 		return -EFAULT;
 	for (i = 0; i < args->bo_count; i++) {
-		if (!sub->bo_args[i].flags || sub->bo_args[i].flags & ~known)
+		if (!enpu_submit_bo_valid(&sub->bo_args[i]))
 			return -EINVAL;
 		sub->bos[i] = enpu_bo_lookup(sub->file, sub->bo_args[i].handle);
 		if (!sub->bos[i])

@@ -200,16 +200,13 @@ void enpu_vm_put(struct enpu_vm *vm)
 }
 
 /* Writes the page-table entries of a part of a BO that lies in several pieces. */
-static int enpu_vm_map_sgt(struct enpu_vm *vm, struct enpu_mapping *map, u64 flags)
+static int enpu_vm_map_sgt(struct enpu_vm *vm, struct enpu_mapping *map, struct sg_table *sgt,
+			   u64 flags)
 {
-	struct sg_table *sgt = enpu_inject_fail(vm->edev) ? ERR_PTR(-ENOMEM) :
-							    enpu_bo_sgt(map->bo);
 	u64 va = map->node.start, left = map->node.size, skip = map->offset;
 	struct scatterlist *sg;
 	int i, ret;
 
-	if (IS_ERR(sgt))
-		return PTR_ERR(sgt);
 	for_each_sgtable_dma_sg(sgt, sg, i) {
 		u64 addr = sg_dma_address(sg), bytes = sg_dma_len(sg);
 
@@ -234,7 +231,7 @@ static int enpu_vm_map_sgt(struct enpu_vm *vm, struct enpu_mapping *map, u64 fla
 	return -EINVAL;
 }
 
-static int enpu_vm_write_ptes(struct enpu_vm *vm, struct enpu_mapping *map)
+static int enpu_vm_write_ptes(struct enpu_vm *vm, struct enpu_mapping *map, struct sg_table *sgt)
 {
 	struct enpu_bo *bo = map->bo;
 	u64 flags = 0;
@@ -247,10 +244,10 @@ static int enpu_vm_write_ptes(struct enpu_vm *vm, struct enpu_mapping *map)
 		return enpu_pt_map(vm->edev, vm->root, map->node.start,
 				   bo->node.start + map->offset, map->node.size,
 				   flags | ENPU_PTE_LOCAL);
-	return enpu_vm_map_sgt(vm, map, flags);
+	return enpu_vm_map_sgt(vm, map, sgt, flags);
 }
 
-static int enpu_vm_insert(struct enpu_vm *vm, struct enpu_mapping *map)
+static int enpu_vm_insert(struct enpu_vm *vm, struct enpu_mapping *map, struct sg_table *sgt)
 {
 	LIST_HEAD(emptied);
 	int ret;
@@ -260,7 +257,7 @@ static int enpu_vm_insert(struct enpu_vm *vm, struct enpu_mapping *map)
 	ret = drm_mm_reserve_node(&vm->mappings, &map->node);
 	if (ret)
 		return ret == -ENOSPC ? -EEXIST : ret;
-	ret = enpu_vm_write_ptes(vm, map);
+	ret = enpu_vm_write_ptes(vm, map, sgt);
 	/* All entries are in memory before a job that uses them can be. */
 	dma_wmb();
 	if (ret) {
@@ -287,11 +284,26 @@ static int enpu_vm_map_check(const struct drm_enpu_vm_map *args, struct enpu_bo 
 	return 0;
 }
 
+/*
+ * The DMA addresses of a BO, NULL for one in local memory. What takes long, memory that is to be
+ * found and cleared, is done before anybody else has to wait.
+ */
+static struct sg_table *enpu_vm_get_sgt(struct enpu_vm *vm, struct enpu_bo *bo)
+{
+	int ret;
+
+	if (bo->kind == ENPU_BO_LOCAL)
+		return NULL;
+	ret = enpu_inject_fail(vm->edev) ? -ENOMEM : enpu_bo_fetch(bo);
+	return ret ? ERR_PTR(ret) : enpu_bo_sgt(bo);
+}
+
 int enpu_vm_map_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct enpu_vm *vm = to_enpu_file(file)->vm;
 	struct drm_enpu_vm_map *args = data;
 	struct enpu_mapping *map;
+	struct sg_table *sgt;
 	struct enpu_bo *bo;
 	int ret;
 
@@ -301,6 +313,11 @@ int enpu_vm_map_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	ret = enpu_vm_map_check(args, bo) ?: enpu_vm_activate(vm);
 	if (ret)
 		goto put_bo;
+	sgt = enpu_vm_get_sgt(vm, bo);
+	if (IS_ERR(sgt)) {
+		ret = PTR_ERR(sgt);
+		goto put_bo;
+	}
 	map = enpu_inject_fail(vm->edev) ? NULL : kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	if (!map) {
 		ret = -ENOMEM;
@@ -313,7 +330,7 @@ int enpu_vm_map_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	map->flags = args->flags;
 
 	scoped_guard(mutex, &vm->lock)
-		ret = enpu_vm_insert(vm, map);
+		ret = enpu_vm_insert(vm, map, sgt);
 	if (!ret) {
 		trace_enpu_vm_map(vm->as_id, args->va, args->size, args->handle, args->flags);
 		return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit: arithmetic of rings, page tables and errors, and the page-table code on coherent memory of
- * a device that is none. Built where the kernel has CONFIG_KUNIT.
+ * KUnit: arithmetic of rings, page tables and errors, the checks of SUBMIT, the allocator of local
+ * memory, and the page-table code on coherent memory of a device that is none. Built where the kernel has CONFIG_KUNIT.
  */
 #include <kunit/device.h>
 #include <kunit/test.h>
@@ -9,11 +9,14 @@
 
 #include "../enpu_device.h"
 #include "../enpu_error.h"
+#include "../enpu_local.h"
 #include "../enpu_mmu.h"
 #include "../enpu_pte.h"
 #include "../enpu_ring.h"
+#include "../enpu_submit_check.h"
 
 /* The code under test, as it is; the module exports nothing. */
+#include "../enpu_local_mm.c"
 #include "../enpu_mmu.c"
 
 static void enpu_test_ring(struct kunit *test)
@@ -156,6 +159,181 @@ static void enpu_test_clear_keeps_neighbours(struct kunit *test)
 	enpu_pt_destroy(edev, root);
 }
 
+/* A device with nothing but local memory, of @bytes. */
+static struct enpu_device *enpu_test_local(struct kunit *test, u64 bytes)
+{
+	struct enpu_device *edev = kunit_kzalloc(test, sizeof(*edev), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, edev);
+	mutex_init(&edev->local_lock);
+	edev->local_bytes = bytes;
+	edev->local_free = bytes;
+	drm_mm_init(&edev->local_mm, 0, bytes);
+	return edev;
+}
+
+static void enpu_test_local_round_up(struct kunit *test)
+{
+	const u64 large = ENPU_LARGE_PAGE_SIZE;
+
+	KUNIT_EXPECT_EQ(test, enpu_local_round_up(1), 4096);
+	KUNIT_EXPECT_EQ(test, enpu_local_round_up(4096), 4096);
+	KUNIT_EXPECT_EQ(test, enpu_local_round_up(4097), 8192);
+	/* One that nearly fills a large page stays small. */
+	KUNIT_EXPECT_EQ(test, enpu_local_round_up(large - 4096), large - 4096);
+	KUNIT_EXPECT_EQ(test, enpu_local_round_up(large), large);
+	KUNIT_EXPECT_EQ(test, enpu_local_round_up(large + 1), 2 * large);
+}
+
+static void enpu_test_local_alloc(struct kunit *test)
+{
+	const u64 large = ENPU_LARGE_PAGE_SIZE;
+	struct enpu_device *edev = enpu_test_local(test, 8 * large);
+	struct drm_mm_node small = {}, big = {}, rest = {}, more = {};
+	struct enpu_local_usage usage;
+
+	/* Small ones go to the top, large ones lie on large pages below. */
+	KUNIT_ASSERT_EQ(test, enpu_local_alloc(edev, &small, 4096), 0);
+	KUNIT_EXPECT_EQ(test, small.start, 8 * large - 4096);
+	KUNIT_ASSERT_EQ(test, enpu_local_alloc(edev, &big, 3 * large), 0);
+	KUNIT_EXPECT_TRUE(test, IS_ALIGNED(big.start, large));
+	enpu_local_usage(edev, &usage);
+	KUNIT_EXPECT_EQ(test, usage.total, 8 * large);
+	KUNIT_EXPECT_EQ(test, usage.free, 5 * large - 4096);
+	KUNIT_EXPECT_EQ(test, usage.largest, 5 * large - 4096);
+
+	/* There are five large pages' worth of room but for one page, so four fit. */
+	KUNIT_EXPECT_EQ(test, enpu_local_alloc(edev, &more, 5 * large), -ENOSPC);
+	KUNIT_EXPECT_FALSE(test, drm_mm_node_allocated(&more));
+	KUNIT_EXPECT_EQ(test, enpu_local_alloc(edev, &rest, 4 * large), 0);
+	KUNIT_EXPECT_EQ(test, enpu_local_alloc(edev, &more, large), -ENOSPC);
+	KUNIT_ASSERT_EQ(test, enpu_local_alloc(edev, &more, large - 4096), 0);
+	enpu_local_usage(edev, &usage);
+	KUNIT_EXPECT_EQ(test, usage.free, 0);
+	KUNIT_EXPECT_EQ(test, usage.largest, 0);
+
+	/* What is given back is whole again, in whatever order. */
+	enpu_local_release(edev, &big);
+	enpu_local_release(edev, &small);
+	enpu_local_release(edev, &rest);
+	enpu_local_release(edev, &more);
+	enpu_local_usage(edev, &usage);
+	KUNIT_EXPECT_EQ(test, usage.free, 8 * large);
+	KUNIT_EXPECT_EQ(test, usage.largest, 8 * large);
+	drm_mm_takedown(&edev->local_mm);
+}
+
+static void enpu_test_local_never_overlaps(struct kunit *test)
+{
+	const u64 large = ENPU_LARGE_PAGE_SIZE;
+	struct enpu_device *edev = enpu_test_local(test, 4 * large);
+	const u32 count = 24;
+	struct drm_mm_node *nodes = kunit_kcalloc(test, count, sizeof(*nodes), GFP_KERNEL);
+	u64 size, taken = 0;
+	u32 round, i, j, r = 1;
+
+	KUNIT_ASSERT_NOT_NULL(test, nodes);
+	for (round = 0; round < 400; round++) {
+		r = r * 1664525 + 1013904223;
+		i = (r >> 16) % count;
+		if (drm_mm_node_allocated(&nodes[i])) {
+			taken -= nodes[i].size;
+			enpu_local_release(edev, &nodes[i]);
+			continue;
+		}
+		size = enpu_local_round_up((r >> 3) % (large + large / 2) + 1);
+		if (enpu_local_alloc(edev, &nodes[i], size))
+			continue;
+		taken += size;
+		KUNIT_ASSERT_LE(test, nodes[i].start + size, 4 * large);
+		for (j = 0; j < count; j++)
+			KUNIT_ASSERT_TRUE(test, j == i || !drm_mm_node_allocated(&nodes[j]) ||
+					  nodes[j].start + nodes[j].size <= nodes[i].start ||
+					  nodes[i].start + size <= nodes[j].start);
+		KUNIT_ASSERT_EQ(test, edev->local_free, 4 * large - taken);
+	}
+	for (i = 0; i < count; i++)
+		if (drm_mm_node_allocated(&nodes[i]))
+			enpu_local_release(edev, &nodes[i]);
+	KUNIT_EXPECT_EQ(test, edev->local_free, 4 * large);
+	drm_mm_takedown(&edev->local_mm);
+}
+
+/* Checks a SUBMIT that differs in one member from one that is right. */
+#define ENPU_EXPECT_SUBMIT(_test, _ret, _member, _value) do {				\
+	struct drm_enpu_submit _args = {						\
+		.cmd_va = ENPU_VA_START, .cmd_bytes = 4096, .sync_count = 1,		\
+		.sync_stride = sizeof(struct drm_enpu_sync_op), .bo_count = 1,		\
+	};										\
+											\
+	_args._member = (_value);							\
+	KUNIT_EXPECT_EQ_MSG(_test, enpu_submit_check(edev, &_args), _ret, #_member	\
+			    " = " #_value);						\
+} while (0)
+
+static void enpu_test_submit_check(struct kunit *test)
+{
+	struct enpu_device *edev = kunit_kzalloc(test, sizeof(*edev), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, edev);
+	edev->num_engines = 3;
+	edev->max_command = 1 << 20;
+
+	ENPU_EXPECT_SUBMIT(test, 0, engine, 2);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, engine, 3);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, engine, U32_MAX);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, flags, 1);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, pad, 1);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, seqno, 1);
+	ENPU_EXPECT_SUBMIT(test, 0, job_id, U64_MAX);
+
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, cmd_bytes, 0);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, cmd_bytes, ENPU_PACKET_ALIGN - 1);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, cmd_bytes, 4096 + 1);
+	ENPU_EXPECT_SUBMIT(test, 0, cmd_bytes, 1 << 20);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, cmd_bytes, (1 << 20) + ENPU_PACKET_ALIGN);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, cmd_bytes, U32_MAX);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, cmd_va, 0);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, cmd_va, ENPU_VA_START + 1);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, cmd_va, ENPU_VA_START - ENPU_PACKET_ALIGN);
+	ENPU_EXPECT_SUBMIT(test, 0, cmd_va, ENPU_VA_END - 4096);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, cmd_va, ENPU_VA_END - 4096 + ENPU_PACKET_ALIGN);
+	/* The end wraps. */
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, cmd_va, U64_MAX - ENPU_PACKET_ALIGN + 1);
+
+	ENPU_EXPECT_SUBMIT(test, 0, sync_count, ENPU_MAX_SYNC_OPS);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, sync_count, ENPU_MAX_SYNC_OPS + 1);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, sync_count, U32_MAX);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, sync_stride, 0);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, sync_stride, sizeof(struct drm_enpu_sync_op) - 1);
+	/* A newer program's structure. */
+	ENPU_EXPECT_SUBMIT(test, 0, sync_stride, ENPU_MAX_SYNC_STRIDE);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, sync_stride, ENPU_MAX_SYNC_STRIDE + 1);
+	ENPU_EXPECT_SUBMIT(test, 0, bo_count, ENPU_MAX_SUBMIT_BOS);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, bo_count, ENPU_MAX_SUBMIT_BOS + 1);
+	ENPU_EXPECT_SUBMIT(test, -EINVAL, bo_count, U32_MAX);
+}
+
+static void enpu_test_submit_elements(struct kunit *test)
+{
+	struct drm_enpu_sync_op op = { .handle = U32_MAX, .point = U64_MAX };
+	struct drm_enpu_submit_bo bo = { .handle = U32_MAX };
+
+	KUNIT_EXPECT_TRUE(test, enpu_submit_sync_valid(&op));
+	op.flags = DRM_ENPU_SYNC_SIGNAL;
+	KUNIT_EXPECT_TRUE(test, enpu_submit_sync_valid(&op));
+	op.flags = DRM_ENPU_SYNC_SIGNAL << 1;
+	KUNIT_EXPECT_FALSE(test, enpu_submit_sync_valid(&op));
+	/* A BO that is neither read nor written is a mistake. */
+	KUNIT_EXPECT_FALSE(test, enpu_submit_bo_valid(&bo));
+	bo.flags = DRM_ENPU_SUBMIT_BO_READ;
+	KUNIT_EXPECT_TRUE(test, enpu_submit_bo_valid(&bo));
+	bo.flags = DRM_ENPU_SUBMIT_BO_READ | DRM_ENPU_SUBMIT_BO_WRITE;
+	KUNIT_EXPECT_TRUE(test, enpu_submit_bo_valid(&bo));
+	bo.flags = U32_MAX;
+	KUNIT_EXPECT_FALSE(test, enpu_submit_bo_valid(&bo));
+}
+
 static struct kunit_case enpu_cases[] = {
 	KUNIT_CASE(enpu_test_ring),
 	KUNIT_CASE(enpu_test_fence_plausible),
@@ -165,6 +343,11 @@ static struct kunit_case enpu_cases[] = {
 	KUNIT_CASE(enpu_test_leaf),
 	KUNIT_CASE(enpu_test_map),
 	KUNIT_CASE(enpu_test_clear_keeps_neighbours),
+	KUNIT_CASE(enpu_test_local_round_up),
+	KUNIT_CASE(enpu_test_local_alloc),
+	KUNIT_CASE(enpu_test_local_never_overlaps),
+	KUNIT_CASE(enpu_test_submit_check),
+	KUNIT_CASE(enpu_test_submit_elements),
 	{}
 };
 

@@ -134,6 +134,16 @@ static bool enpu_bars_init(EnpuState *s, Error **errp)
     return true;
 }
 
+/*
+ * The region itself goes with the last reference to the device, which may be
+ * a moment after the next device has come to the same slot: its name must be
+ * free by then.
+ */
+static void enpu_bars_cleanup(EnpuState *s)
+{
+    vmstate_unregister_ram(&s->local, DEVICE(s));
+}
+
 static bool enpu_caps_init(PCIDevice *pdev, Error **errp)
 {
     if (pcie_endpoint_cap_init(pdev, ENPU_EXP_OFFSET) < 0) {
@@ -156,8 +166,7 @@ static void enpu_realize(PCIDevice *pdev, Error **errp)
         return;
     }
     if (!enpu_caps_init(pdev, errp)) {
-        enpu_fault_cleanup(s);
-        return;
+        goto undo_bars;
     }
     if (!enpu_irq_init(s, errp)) {
         goto undo_msix;
@@ -177,8 +186,10 @@ undo_model:
 undo_vectors:
     enpu_irq_cleanup(s);
 undo_msix:
-    enpu_fault_cleanup(s);
     msix_uninit_exclusive_bar(pdev);
+undo_bars:
+    enpu_fault_cleanup(s);
+    enpu_bars_cleanup(s);
 }
 
 static void enpu_exit(PCIDevice *pdev)
@@ -191,6 +202,7 @@ static void enpu_exit(PCIDevice *pdev)
     enpu_irq_cleanup(s);
     enpu_fault_cleanup(s);
     msix_uninit_exclusive_bar(pdev);
+    enpu_bars_cleanup(s);
     g_free(s->state);
 }
 

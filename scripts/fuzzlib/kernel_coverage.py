@@ -19,7 +19,7 @@ from guestlib.paths import GuestError  # noqa: E402
 
 BUILD = paths.BUILD / "fuzz"
 SAVED = BUILD / "kernel-coverage.json"
-FILES = re.compile(r"/kmod/(enpu_(?:bo|ctx|local|prime|query|queue|submit|userptr|user_queue|umq|vm)\.c)$")
+FILES = re.compile(r"/kmod/(enpu_(?:bo|ctx|doorbell|local|local_mm|prime|query|queue|submit|uqueue|uqueue_ioctl|userptr|vm)\.c)$")
 COLLECT = """
 [ -d /sys/kernel/debug/gcov ] || mount -t debugfs none /sys/kernel/debug
 rm -rf /out/gcov && mkdir -p /out/gcov

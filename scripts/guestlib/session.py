@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import os
 import pathlib
+import re
 import subprocess
 import time
 
@@ -42,12 +43,13 @@ def forget_old_snapshots(keep, limit=12):
 
 
 class Session:
-    """Machine + agent. Attributes: accel, seconds (to the first command), from_snapshot."""
+    """Machine + agent. Attributes: seconds (to the first command), from_snapshot, devices (id: what device_add takes)."""
 
     def __init__(self, config, devices=(), module=None, use_snapshot=True):
         started = time.monotonic()
         self.config = config
         self.machine = None
+        self.devices = {}
         self.log_text = ""
         try:
             try:
@@ -103,6 +105,7 @@ class Session:
             extra = "" if "bus=" in device else f",bus=slot{n}"
             extra += "" if "id=" in device else f",id=npu{n}"
             self.machine.qmp.device_add(device + extra)
+            self.devices[re.search(r",id=([^,]+)", device + extra).group(1)] = device + extra
         self.agent.check(f"date -s @{int(time.time())} >/dev/null\n"
                          f"mount -t 9p -o ro,cache=mmap,{options} share /enpu\n"
                          f"mount -t 9p -o cache=none,{options} out /out\n")

@@ -12,6 +12,7 @@ from guestlib.session import DEFAULT_DEVICE, DEVICE_ENVIRONMENT, SLOWER, Session
 from guestlib.stage import module_path, read_list, stage
 
 from . import cts, kernel_checks, results
+from .hotplug import Hotplug
 from .results import FAILED, PASSED, SKIPPED, Case
 from .rows import Rows
 from .runner_checks import run_runner
@@ -118,8 +119,9 @@ def run_test(session, config, test, rows):
     report.unlink(missing_ok=True)
     report.with_name(f"{name}.cts.json").unlink(missing_ok=True)
     usable, problems, output, limit = True, [], "", test["timeout"] * SLOWER
+    hotplug = Hotplug(session)
     try:
-        status, output = session.run(script_of(test), limit)
+        status, output = session.run(script_of(test), limit, hotplug.take)
         output = rows.take(output)
         problems = session.problems(test["allow_log"])
         usable = not any("BUG" in p or "Oops" in p for p in problems)
@@ -136,6 +138,8 @@ def run_test(session, config, test, rows):
     elif status and not any(c.status == FAILED for c in own):
         why = f"killed after {limit} s" if status == 137 and seconds >= limit else f"ended with {status}"
         own.append(Case("guest", level, name, "(whole program)", FAILED, seconds, f"{why}: {output[-1500:]}"))
+    if hotplug.failure:
+        own.append(Case("guest", level, name, "the host does what the test asks for", FAILED, 0, hotplug.failure))
     if problems:
         own.append(Case("guest", level, name, "kernel log is clean", FAILED, 0, "\n".join(problems)))
     failed = results.count(own, FAILED)

@@ -14,128 +14,44 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
-#include <functional>
 
+#include "every_call.h"
 #include "recovery.h"
 
 namespace enpu::test {
 namespace {
 
-using Objects = std::map<std::string, long>;
-
-// The first of them that is not as it was, or an empty text.
-std::string difference(const Objects& now, const Objects& before,
-                       const std::string& but = std::string()) {
-    for (const auto& [name, count] : before)
-        if (name != but && now.at(name) != count)
-            return name + " " + std::to_string(count) + " -> " + std::to_string(now.at(name));
-    return {};
-}
-
-bool all_zero(const Objects& objects) {
+bool all_zero(const std::map<std::string, long>& objects) {
     for (const auto& [name, count] : objects)
         if (count != 0) return false;
     return true;
 }
 
 // Calls again and again, and each time one allocation or copy further into it fails, until none
-// does. A call that failed has had no effect, but for objects that belong to another (`but`). The
-// number of failures.
-int fail_everywhere(const char* what, const std::function<int()>& call,
-                    const std::string& but = std::string()) {
-    INFO(what);
+// does. A call that failed has had no effect.
+void fail_everywhere(const Call& call) {
+    INFO(call.name);
     for (int n = 1; n < 200; n++) {
-        const Objects before = live_objects();
+        const auto before = live_objects();
         REQUIRE(debugfs_write("fail_nth", std::to_string(n)) == 0);
-        const int ret = call();
+        const int ret = call.call();
         const bool fired = debugfs_read("fail_nth") == "0\n";
         REQUIRE(debugfs_write("fail_nth", "0") == 0);
         INFO("failure " << n << ", returned " << ret);
         if (!fired) {
             CHECK(ret == 0);
-            return n - 1;
+            CHECK(n - 1 >= call.hooks);
+            return;
         }
         CHECK((ret == -ENOMEM || ret == -EFAULT));
-        CHECK(difference(live_objects(), before, but) == "");
+        CHECK(difference(live_objects(), before, call.kept) == "");
     }
     FAIL("it never succeeds");
-    return 0;
-}
-
-int open_and_close() {
-    const int fd = open(getenv("ENPU_DEVICE"), O_RDWR | O_CLOEXEC);
-    if (fd < 0) return -errno;
-    return close(fd);
 }
 
 TEST_CASE("a failure anywhere in a call leaves no trace") {
     REQUIRE(eventually([] { return all_zero(live_objects()); }));
-    CHECK(fail_everywhere("open", open_and_close) >= 5);
-    {
-        Device device;
-        uint32_t host = 0, local = 0, ctx = 0, user = 0;
-        CHECK(fail_everywhere("BO_CREATE host", [&] {
-                  return device.bo_create(16 * kPage, DRM_ENPU_BO_HOST, &host);
-              }) >= 2);
-        CHECK(fail_everywhere("BO_CREATE local", [&] {
-                  return device.bo_create(kPage, DRM_ENPU_BO_LOCAL, &local);
-              }) >= 3);
-        void* memory =
-            mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        REQUIRE(memory != MAP_FAILED);
-        CHECK(fail_everywhere("BO_USERPTR", [&] {
-                  drm_enpu_bo_userptr args{reinterpret_cast<uintptr_t>(memory), 4 * kPage, 0, 0};
-                  const int ret = device.call(DRM_IOCTL_ENPU_BO_USERPTR, &args);
-                  user = args.handle;
-                  return ret;
-              }) >= 5);
-        CHECK(fail_everywhere("BO_INFO", [&] {
-                  drm_enpu_bo_info args{};
-                  args.handle = host;
-                  return device.call(DRM_IOCTL_ENPU_BO_INFO, &args);
-              }) >= 1);
-        CHECK(fail_everywhere("VM_MAP host", [&] { return device.map(kVa, host, 16 * kPage); }) >=
-              5);
-        CHECK(fail_everywhere("VM_MAP local",
-                              [&] { return device.map(0x40'0000'0000, local, kPage); }) >= 5);
-        CHECK(fail_everywhere("CTX_CREATE", [&] { return device.context(&ctx); }) >= 2);
-        CHECK(fail_everywhere("QUERY", [&] {
-                  drm_enpu_memory_info info{};
-                  drm_enpu_query query{DRM_ENPU_QUERY_MEMORY, sizeof(info),
-                                       reinterpret_cast<uintptr_t>(&info)};
-                  return device.call(DRM_IOCTL_ENPU_QUERY, &query);
-              }) >= 2);
-
-        const uint32_t timeline = device.syncobj(), before = device.syncobj(true),
-                       done = device.syncobj();
-        // Reads as NOPs: the memory is zero. What the call makes for its engine stays.
-        CHECK(fail_everywhere(
-                  "SUBMIT",
-                  [&] {
-                      return Submit(ctx, 0, kVa, kPage)
-                          .wait(before)
-                          .signal(timeline, 1)
-                          .signal(done)
-                          .uses(host, DRM_ENPU_SUBMIT_BO_READ)
-                          .uses(user, DRM_ENPU_SUBMIT_BO_WRITE)
-                          .send(device);
-                  },
-                  "queues") >= 14);
-        CHECK(device.syncobj_wait(done) == 0);
-        CHECK(device.status(ctx).submitted == 1);
-        munmap(memory, 4 * kPage);
-
-        uint32_t queue = 0, healthy = 0;
-        REQUIRE(device.context(&healthy) == 0);
-        CHECK(fail_everywhere("QUEUE_CREATE", [&] {
-                  drm_enpu_queue_create args{healthy, 0, kVa, 4, 0, 0, 0, 0};
-                  const int ret = device.call(DRM_IOCTL_ENPU_QUEUE_CREATE, &args);
-                  queue = args.queue_id;
-                  return ret;
-              }) >= 5);
-        drm_enpu_queue_wait wait{queue, 0, 1, 0};
-        CHECK(device.call(DRM_IOCTL_ENPU_QUEUE_WAIT, &wait) == -ETIME);
-    }
+    every_call(fail_everywhere);
     REQUIRE(eventually([] { return all_zero(live_objects()); }));
 }
 

@@ -28,6 +28,16 @@ bool falls_asleep() {
     return eventually([] { return power("runtime_status") == "suspended"; });
 }
 
+// 0 when a file can be read, or errno.
+int read_error(const std::string& path) {
+    char text[64];
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return errno;
+    const int error = read(fd, text, sizeof(text)) < 0 ? errno : 0;
+    close(fd);
+    return error;
+}
+
 // Lets a job that waits for the word at kVa go on, by a job on the copy engine.
 void let_go(const Fixture& f) {
     const uint32_t go = Commands().signal(kVa, 1).write_to(f.commands.data() + kPage);
@@ -84,6 +94,18 @@ TEST_CASE("an idle device falls asleep and wakes for work") {
         CHECK(debugfs_read("engines").find("enpu-compute0") != std::string::npos);
         CHECK(write_file(sysfs_path("reset"), "1") == 0);
         f->run(0, Commands().nop());
+    }
+    SECTION("a program looks at its sensors again and again") {
+        const std::string folder = sysfs_path("hwmon");
+        if (access(folder.c_str(), F_OK) != 0) SKIP("the kernel has no hwmon");
+        const auto sensor = *std::filesystem::directory_iterator(folder);
+        const std::string file = sensor.path() / "temp1_input";
+        // Neither wakes it, nor keeps it awake, nor gets what a sleeping device reads as.
+        CHECK(read_error(file) == ENODATA);
+        CHECK(power("runtime_status") == "suspended");
+        f->run(0, Commands().nop());
+        CHECK(read_error(file) == 0);
+        CHECK(eventually([&] { return read_error(file) == ENODATA; }));
     }
     SECTION("power/control holds it awake") {
         REQUIRE(write_file(sysfs_path("power/control"), "on") == 0);

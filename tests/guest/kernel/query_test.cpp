@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <catch2/catch_test_macros.hpp>
+#include <unistd.h>
 
-#include "kernel_device.h"
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "recovery.h"
 
 namespace enpu::test {
 namespace {
@@ -111,6 +115,43 @@ TEST_CASE("memory use is counted for each file and for the device") {
     }
     CHECK(device.memory().local_free == before.local_free);
     CHECK(device.memory().host_used == 0);
+}
+
+// A file of the sensors, or an empty text.
+std::string sensor(const std::string& name) {
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(sysfs_path("hwmon"), error)) {
+        std::ifstream file(entry.path() / name);
+        std::string text;
+        std::getline(file, text);
+        return text;
+    }
+    return {};
+}
+
+TEST_CASE("the sensors have the names that monitors read, and say that they are emulated") {
+    if (access("/sys/class/hwmon", F_OK) != 0) SKIP("the kernel has no hwmon");
+    CHECK(sensor("name") == "enpu");
+    for (const char* label : {"temp1_label", "power1_label", "freq1_label"})
+        CHECK(sensor(label) == "emulated");
+    Fixture f;
+    Buffer word(f.device, kPage);
+    word.at(kVa);
+    const long idle = std::stol(sensor("temp1_input"));
+    const long idle_power = std::stol(sensor("power1_input"));
+    // Millidegrees, microwatts, hertz.
+    CHECK(idle >= 20'000);
+    CHECK(idle <= 110'000);
+    CHECK(idle_power >= 100'000);
+    CHECK(std::stol(sensor("freq1_input")) >= 100'000'000);
+    // An engine at work warms it.
+    REQUIRE(f.submit(0, Commands().wait(kVa, 1, 30'000'000)) == 0);
+    CHECK(eventually([&] {
+        return std::stol(sensor("temp1_input")) > idle &&
+               std::stol(sensor("power1_input")) > idle_power;
+    }));
+    *reinterpret_cast<volatile uint64_t*>(word.data()) = 1;
 }
 
 }  // namespace
