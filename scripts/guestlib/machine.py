@@ -16,7 +16,8 @@ from .paths import GuestError
 from .qmp import Qmp
 
 SLOTS = 3  # empty PCIe root ports, one a hot-added device
-KERNEL_ARGS = ("console=ttyS0 quiet loglevel=4 nokaslr tsc=reliable panic=-1 oops=panic sysrq_always_enabled "
+# no_timer_check: on a busy machine an emulated timer may miss the moment in which the kernel tries it at boot, which is a panic.
+KERNEL_ARGS = ("console=ttyS0 quiet loglevel=4 nokaslr tsc=reliable no_timer_check panic=-1 oops=panic sysrq_always_enabled "
                "rcupdate.rcu_cpu_stall_timeout=60 mitigations=off random.trust_cpu=on rdinit=/init")
 
 

@@ -136,8 +136,6 @@ TEST_CASE("the sensors have the names that monitors read, and say that they are 
     for (const char* label : {"temp1_label", "power1_label", "freq1_label"})
         CHECK(sensor(label) == "emulated");
     Fixture f;
-    Buffer word(f.device, kPage);
-    word.at(kVa);
     const long idle = std::stol(sensor("temp1_input"));
     const long idle_power = std::stol(sensor("power1_input"));
     // Millidegrees, microwatts, hertz.
@@ -146,12 +144,17 @@ TEST_CASE("the sensors have the names that monitors read, and say that they are 
     CHECK(idle_power >= 100'000);
     CHECK(std::stol(sensor("freq1_input")) >= 100'000'000);
     // An engine at work warms it.
-    REQUIRE(f.submit(0, Commands().wait(kVa, 1, 30'000'000)) == 0);
+    Buffer big(f.device, 8 * kLargePage, DRM_ENPU_BO_LOCAL);
+    big.at(kVa);
+    Commands packets;
+    for (int i = 0; i < 16; i++) packets.fill(kVa, big.size(), 1);
     CHECK(eventually([&] {
-        return std::stol(sensor("temp1_input")) > idle &&
-               std::stol(sensor("power1_input")) > idle_power;
+        REQUIRE(f.submit(f.copy, packets) == 0);
+        const bool warm = std::stol(sensor("temp1_input")) > idle &&
+                          std::stol(sensor("power1_input")) > idle_power;
+        REQUIRE(f.device.syncobj_wait(f.done) == 0);
+        return warm;
     }));
-    *reinterpret_cast<volatile uint64_t*>(word.data()) = 1;
 }
 
 }  // namespace
