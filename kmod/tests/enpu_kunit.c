@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * KUnit: arithmetic of rings, page tables and errors, the checks of SUBMIT, the allocator of local
- * memory, and the page-table code on coherent memory of a device that is none. Built where the kernel has CONFIG_KUNIT.
+ * memory, and the page-table code on coherent memory of a device that is none. Built where the
+ * kernel has CONFIG_KUNIT.
  */
 #include <kunit/device.h>
 #include <kunit/test.h>

@@ -256,8 +256,9 @@ struct drm_enpu_bo_wait {
  * @flags: DRM_ENPU_MAP_*, at least one; WRITE of a read-only userptr is -EACCES
  *
  * Done when the call returns. -EEXIST when the range overlaps a mapping, -ENOSPC beyond
- * ENPU_MAX_MAPPINGS or when the device has no address space left. The first call for a HOST BO finds
- * its memory (-ENOMEM when there is not enough); others go on meanwhile, and a signal interrupts it.
+ * ENPU_MAX_MAPPINGS or when the device has no address space left. The first call for a HOST BO
+ * finds its memory (-ENOMEM when there is not enough); others go on meanwhile, and a signal
+ * interrupts it.
  */
 struct drm_enpu_vm_map {
 	__u64 va;

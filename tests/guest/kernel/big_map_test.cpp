@@ -68,9 +68,11 @@ TEST_CASE("others of the same file go on while VM_MAP finds a lot of memory") {
     }
     mapper.join();
     REQUIRE(took > 0);
-    printf("# %llu MiB mapped in %.0f ms; meanwhile %d rounds of map, job and unmap, the longest %.0f ms\n",
-           static_cast<unsigned long long>(size >> 20), static_cast<double>(took) / 1e6, rounds,
-           static_cast<double>(longest) / 1e6);
+    printf(
+        "# %llu MiB mapped in %.0f ms; meanwhile %d rounds of map, job and unmap, the longest %.0f "
+        "ms\n",
+        static_cast<unsigned long long>(size >> 20), static_cast<double>(took) / 1e6, rounds,
+        static_cast<double>(longest) / 1e6);
     CHECK(rounds >= 3);
     CHECK(longest < took / 2);
     // All of it is there.

@@ -60,7 +60,8 @@ void buffers(Made& m, const Visit& visit) {
     visit({"BO_CREATE local",
            [&] { return m.device.bo_create(kPage, DRM_ENPU_BO_LOCAL, &m.local); }, close(&m.local),
            3, ""});
-    m.memory = mmap(nullptr, kUserBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    m.memory =
+        mmap(nullptr, kUserBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     REQUIRE(m.memory != MAP_FAILED);
     visit({"BO_USERPTR", [&] { return wrap_memory(m); }, close(&m.user), 5, ""});
     visit({"BO_INFO",
@@ -69,7 +70,9 @@ void buffers(Made& m, const Visit& visit) {
                args.handle = m.host;
                return m.device.call(DRM_IOCTL_ENPU_BO_INFO, &args);
            },
-           {}, 1, ""});
+           {},
+           1,
+           ""});
     visit({"BO_WAIT", [&] { return m.device.bo_wait(m.host, soon()); }, {}, 0, ""});
     visit({"VM_MAP host", [&] { return m.device.map(kVa, m.host, 16 * kPage); },
            [&] { CHECK(m.device.unmap(kVa, 16 * kPage) == 0); }, 5, ""});
@@ -112,7 +115,9 @@ void jobs(Made& m, const Visit& visit) {
                status.ctx_id = m.ctx;
                return m.device.call(DRM_IOCTL_ENPU_CTX_STATUS, &status);
            },
-           {}, 0, ""});
+           {},
+           0,
+           ""});
     CHECK(m.device.status(m.ctx).error == 0);
 }
 
@@ -133,7 +138,9 @@ void user_queues(Made& m, const Visit& visit) {
                drm_enpu_queue_wait wait{m.queue, 0, 0, 0};
                return m.device.call(DRM_IOCTL_ENPU_QUEUE_WAIT, &wait);
            },
-           {}, 0, ""});
+           {},
+           0,
+           ""});
     visit({"QUEUE_DESTROY", destroy, [&] { CHECK(create() == 0); }, 0, ""});
 }
 

@@ -120,8 +120,7 @@ TEST_CASE("memory use is counted for each file and for the device") {
 // A file of the sensors, or an empty text.
 std::string sensor(const std::string& name) {
     std::error_code error;
-    for (const auto& entry :
-         std::filesystem::directory_iterator(sysfs_path("hwmon"), error)) {
+    for (const auto& entry : std::filesystem::directory_iterator(sysfs_path("hwmon"), error)) {
         std::ifstream file(entry.path() / name);
         std::string text;
         std::getline(file, text);

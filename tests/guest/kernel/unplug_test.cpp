@@ -47,10 +47,10 @@ int copy_until_gone(volatile uint32_t* rounds) {
         return end_with("BO_USERPTR", ret);
     for (uint32_t i = 1;; i++) {
         memset(from.data(), static_cast<int>(i), from.size());
-        const int ret = f.submit(f.copy, Commands()
-                                             .copy(kVa + kLargePage, kVa, from.size())
-                                             .copy(kVa + 2 * kLargePage, kVa + kLargePage,
-                                                   from.size()));
+        const int ret =
+            f.submit(f.copy, Commands()
+                                 .copy(kVa + kLargePage, kVa, from.size())
+                                 .copy(kVa + 2 * kLargePage, kVa + kLargePage, from.size()));
         if (ret) return end_with("SUBMIT", ret);
         if (const int waited = f.device.syncobj_wait(f.done)) return end_with("wait", waited);
         drm_enpu_ctx_status status{};
@@ -135,8 +135,8 @@ constexpr int kHotplugSeconds = 90;
 
 TEST_CASE("a device that is taken out under load, and put back") {
     const std::string path = pci_path();
-    auto* shared = static_cast<Shared*>(mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                                             MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    auto* shared = static_cast<Shared*>(
+        mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     REQUIRE(shared != MAP_FAILED);
     int (*const works[])(volatile uint32_t*) = {copy_until_gone, ring_until_gone, wait_until_gone,
                                                 touch_until_gone};
@@ -157,7 +157,8 @@ TEST_CASE("a device that is taken out under load, and put back") {
         for (int i = 0; i < 4; i++) {
             int status = -1;
             INFO("child " << i);
-            const bool ended = eventually([&] { return waitpid(children[i], &status, WNOHANG) != 0; });
+            const bool ended =
+                eventually([&] { return waitpid(children[i], &status, WNOHANG) != 0; });
             if (!ended) {
                 kill(children[i], SIGKILL);
                 waitpid(children[i], &status, 0);
@@ -175,7 +176,8 @@ TEST_CASE("a device that is taken out under load, and put back") {
 
         // One who holds the old device does not keep the new one from working.
         ask_host("plug");
-        REQUIRE(within(kHotplugSeconds, [&] { return access((path + "/accel").c_str(), F_OK) == 0; }));
+        REQUIRE(
+            within(kHotplugSeconds, [&] { return access((path + "/accel").c_str(), F_OK) == 0; }));
         REQUIRE(find_node(path));
         {
             QueueRig fresh;

@@ -160,8 +160,8 @@ TEST_CASE("doorbells and rings of others are at no offset that can be guessed") 
         for (int64_t page = -256; page <= 256; page++) {
             const auto offset = static_cast<off_t>(base + static_cast<uint64_t>(page) * kPage);
             if (offset == attacker.queue.doorbell_offset()) continue;
-            void* p = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED,
-                           attacker.device.fd(), offset);
+            void* p = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, attacker.device.fd(),
+                           offset);
             if (p == MAP_FAILED) continue;
             // Memory of the attacker's own may lie there, a page that rings may not.
             *static_cast<Door>(p) = 1;
