@@ -23,6 +23,30 @@ std::vector<int64_t> integers(const Inputs& inputs, size_t i) {
     return i < inputs.size() && inputs[i] ? as_i64(*inputs[i]) : std::vector<int64_t>{};
 }
 
+// Thrown for a result that is left to the device.
+struct TooLarge {};
+
+// Broadcasts and gathers grow by products of what they are given.
+HostTensor make_result(uint32_t dtype, const Dims& dims) {
+    if (element_count(dims) > kMaxHostElements * 64) throw TooLarge{};
+    return make_host_tensor(dtype, dims);
+}
+
+void need_dtype(const HostTensor& tensor, uint32_t dtype, const char* operand) {
+    if (tensor.dtype != dtype) {
+        fail(std::string(operand) + " is " + dtype_name(tensor.dtype) + " and must be " +
+             dtype_name(dtype));
+    }
+}
+
+double only_element(const HostTensor& tensor, const char* operand) {
+    if (tensor.size() != 1) {
+        fail(std::string(operand) + " has the dims " + to_string(tensor.dims) +
+             " and must have one element");
+    }
+    return as_f64(tensor)[0];
+}
+
 Results one(HostTensor tensor) {
     return {std::make_shared<const HostTensor>(std::move(tensor))};
 }
@@ -30,7 +54,7 @@ Results one(HostTensor tensor) {
 // Copies elements: y[index] = x[offset + sum(index * strides)].
 HostTensor gather_strided(const HostTensor& x, const Dims& dims, const Dims& strides,
                           int64_t offset) {
-    HostTensor y = make_host_tensor(x.dtype, dims);
+    HostTensor y = make_result(x.dtype, dims);
     const size_t size = dtype_bytes(x.dtype);
     Dims index(dims.size(), 0);
     int64_t from = offset;
@@ -57,25 +81,29 @@ HostTensor expanded(const HostTensor& x, const Dims& dims) {
 
 // ---- elementwise
 
-template <class T>
-T arithmetic(const std::string& op, T a, T b) {
+// Integers wrap round, as they do on the device.
+int64_t arithmetic(const std::string& op, int64_t a, int64_t b) {
+    const auto u = static_cast<uint64_t>(a), v = static_cast<uint64_t>(b);
+    if (op == "Add") return static_cast<int64_t>(u + v);
+    if (op == "Sub") return static_cast<int64_t>(u - v);
+    if (op == "Mul") return static_cast<int64_t>(u * v);
+    if (op == "Min") return a < b ? a : b;
+    if (op == "Max") return a > b ? a : b;
+    if (op == "Pow") return saturate(std::pow(static_cast<double>(a), static_cast<double>(b)));
+    if (b == 0 || (b == -1 && a == INT64_MIN)) fail("integer division by zero in a shape");
+    if (op == "Div") return a / b;
+    const int64_t rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+double arithmetic(const std::string& op, double a, double b) {
     if (op == "Add") return a + b;
     if (op == "Sub") return a - b;
     if (op == "Mul") return a * b;
     if (op == "Min") return a < b ? a : b;
     if (op == "Max") return a > b ? a : b;
-    if constexpr (std::is_integral_v<T>) {
-        if (op == "Div" || op == "Mod") {
-            if (b == 0 || (b == -1 && a == INT64_MIN)) fail("integer division by zero in a shape");
-            if (op == "Div") return a / b;
-            const T rest = a % b;
-            return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-        }
-        return static_cast<T>(std::pow(static_cast<double>(a), static_cast<double>(b)));
-    } else {
-        if (op == "Div") return a / b;
-        return op == "Mod" ? std::fmod(a, b) : std::pow(a, b);
-    }
+    if (op == "Div") return a / b;
+    return op == "Mod" ? std::fmod(a, b) : std::pow(a, b);
 }
 
 template <class T>
@@ -97,7 +125,7 @@ bool gives_bool(const std::string& op) {
 HostTensor binary(const std::string& op, const HostTensor& a, const HostTensor& b) {
     const Dims dims = broadcast_dims(a.dims, b.dims);
     const HostTensor left = expanded(a, dims), right = expanded(b, dims);
-    HostTensor y = make_host_tensor(gives_bool(op) ? uint32_t{ENPU_OP_BOOL} : a.dtype, dims);
+    HostTensor y = make_result(gives_bool(op) ? uint32_t{ENPU_OP_BOOL} : a.dtype, dims);
     const int64_t n = y.size();
     if (is_float(a.dtype)) {
         const auto u = as_f64(left), v = as_f64(right);
@@ -129,6 +157,14 @@ Results eval_binary(const Node& node, const Inputs& inputs) {
 Results eval_unary(const Node& node, const Inputs& inputs) {
     const HostTensor& x = in(inputs, 0);
     HostTensor y = make_host_tensor(x.dtype, x.dims);
+    if (!is_float(x.dtype) && (node.op == "Neg" || node.op == "Abs")) {
+        const auto whole = as_i64(x);  // a double would round them
+        for (size_t i = 0; i < whole.size(); ++i) {
+            const bool turn = node.op == "Neg" || whole[i] < 0;
+            store(y, static_cast<int64_t>(i), turn ? arithmetic("Sub", 0, whole[i]) : whole[i]);
+        }
+        return one(std::move(y));
+    }
     const auto values = as_f64(x);
     for (size_t i = 0; i < values.size(); ++i) {
         const double v = values[i];
@@ -165,6 +201,8 @@ Results eval_cast(const Node& node, const Inputs& inputs) {
 Results eval_where(const Node&, const Inputs& inputs) {
     const Dims dims =
         broadcast_dims(broadcast_dims(in(inputs, 0).dims, in(inputs, 1).dims), in(inputs, 2).dims);
+    need_dtype(in(inputs, 0), ENPU_OP_BOOL, "the condition of Where");
+    need_dtype(in(inputs, 2), in(inputs, 1).dtype, "the second choice of Where");
     const HostTensor c = expanded(in(inputs, 0), dims), b = expanded(in(inputs, 2), dims);
     HostTensor y = expanded(in(inputs, 1), dims);
     const size_t size = dtype_bytes(y.dtype);
@@ -229,9 +267,10 @@ Results eval_concat(const Node& node, const Inputs& inputs) {
     Dims dims = first.dims;
     for (size_t i = 1; i < inputs.size(); ++i) {
         if (in(inputs, i).dims.size() != dims.size()) fail("concat of tensors of different rank");
+        need_dtype(in(inputs, i), first.dtype, "an input of Concat");
         dims[axis] += in(inputs, i).dims[axis];
     }
-    HostTensor y = make_host_tensor(first.dtype, dims);
+    HostTensor y = make_result(first.dtype, dims);
     const Dims lead(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(axis));
     const int64_t rows = element_count(lead);
     size_t at = 0;
@@ -258,7 +297,7 @@ Results eval_gather(const Node& node, const Inputs& inputs) {
     Dims dims(x.dims.begin(), split);
     dims.insert(dims.end(), where.dims.begin(), where.dims.end());
     dims.insert(dims.end(), split + 1, x.dims.end());
-    HostTensor y = make_host_tensor(x.dtype, dims);
+    HostTensor y = make_result(x.dtype, dims);
     const size_t run = static_cast<size_t>(inner) * dtype_bytes(x.dtype);
     std::byte* to = y.bytes.data();
     for (int64_t o = 0; o < outer; ++o) {
@@ -282,7 +321,8 @@ Results eval_constant_of_shape(const Node& node, const Inputs& inputs) {
     const auto* given =
         it == node.attributes.end() ? nullptr : std::get_if<HostTensorPtr>(&it->second);
     const HostTensor zero = make_host_tensor(ENPU_OP_F32, {1});
-    HostTensor value = given ? **given : zero;
+    HostTensor value = given && *given ? **given : zero;
+    only_element(value, "the value of ConstantOfShape");
     value.dims.assign(1, 1);
     const Dims dims = integers(inputs, 0);
     if (dims.empty()) return one(with_dims(value, {}));
@@ -291,8 +331,9 @@ Results eval_constant_of_shape(const Node& node, const Inputs& inputs) {
 
 Results eval_range(const Node&, const Inputs& inputs) {
     const HostTensor& first = in(inputs, 0);
-    const double start = as_f64(first)[0], limit = as_f64(in(inputs, 1))[0];
-    const double delta = as_f64(in(inputs, 2))[0];
+    const double start = only_element(first, "the start of Range");
+    const double limit = only_element(in(inputs, 1), "the limit of Range");
+    const double delta = only_element(in(inputs, 2), "the step of Range");
     if (delta == 0) fail("range has a step of 0");
     const double steps = std::ceil((limit - start) / delta);
     if (!(steps < static_cast<double>(kMaxHostElements))) fail("range is too long");
@@ -394,7 +435,11 @@ std::vector<HostTensorPtr> host_evaluate(const Node& node,
     for (const auto& input : inputs) {
         if (input && input->size() > kMaxHostElements * 64) return {};
     }
-    return it->second(node, inputs);
+    try {
+        return it->second(node, inputs);
+    } catch (const TooLarge&) {
+        return {};
+    }
 }
 
 }  // namespace enpu::lowering

@@ -143,15 +143,14 @@ int64_t load_integer(const HostTensor& t, size_t i) {
     }
 }
 
-// As C converts, but saturating where C is undefined.
+}  // namespace
+
 int64_t saturate(double value) {
     if (std::isnan(value)) return 0;
     if (value >= 0x1p63) return INT64_MAX;
     if (value < -0x1p63) return INT64_MIN;
     return static_cast<int64_t>(value);
 }
-
-}  // namespace
 
 std::vector<int64_t> as_i64(const HostTensor& tensor) {
     std::vector<int64_t> values(static_cast<size_t>(tensor.size()));

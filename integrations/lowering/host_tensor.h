@@ -57,6 +57,9 @@ HostTensor make_host_tensor(uint32_t dtype, const Dims& dims);  // zeros
 HostTensorPtr host_i64(const Dims& dims, const std::vector<int64_t>& values);
 HostTensorPtr host_f32(const Dims& dims, const std::vector<float>& values);
 
+// As C converts, but saturating where C is undefined; NaN gives 0.
+int64_t saturate(double value);
+
 // Elements converted; integers exactly, floats to the nearest.
 std::vector<int64_t> as_i64(const HostTensor& tensor);
 std::vector<double> as_f64(const HostTensor& tensor);
