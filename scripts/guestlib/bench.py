@@ -5,7 +5,7 @@ the guest, ONLY_MODELS=TEXT takes the models whose name holds it."""
 import sys
 import time
 
-from . import bench_device, bench_models, bench_queues, bench_runtime, bench_table
+from . import bench_device, bench_models, bench_queues, bench_runtime, bench_table, bench_tracing
 from .paths import GuestError, say
 
 # Each returns rows (bench_table.row) and what the guest's kernel log held that it must not.
@@ -18,6 +18,7 @@ PARTS = {
     "growth": bench_device.growth,
     "idle": bench_device.idle,
     "cold": bench_models.cold,
+    "tracing": bench_tracing.tracing,
     "runtime": lambda: (bench_runtime.micro_rows(), []),
     "serving": lambda: (bench_runtime.serving_native(), []),
     "serving-guest": lambda: ([], []) if bench_table.native_only() else bench_runtime.serving_guest(),

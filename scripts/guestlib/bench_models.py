@@ -65,10 +65,11 @@ def native_rows():
     return rows + [geometric_mean(rows, "models on enpu-sim, geometric mean", MEAN_SHARE, NATIVE)]
 
 
-def guest_model(session, model, dims, *options):
+def guest_model(session, model, dims, *options, before=""):
+    """What model-bench says; before: a command that runs it."""
     text = " ".join(f"--dims {d}" for d in dims)
     status, output = session.run(
-        f"{ENVIRONMENT}export ENPU_HAL_PATH=/enpu/lib\n/enpu/bin/model-bench /enpu/share/models/{model.name} --ep "
+        f"{ENVIRONMENT}export ENPU_HAL_PATH=/enpu/lib\n{before} /enpu/bin/model-bench /enpu/share/models/{model.name} --ep "
         f"/enpu/lib/libenpu-ort-ep.so --device npu:/dev/accel/accel0 {text} {' '.join(options)} >/tmp/bench.json 2>/tmp/bench.log && "
         "cat /tmp/bench.json || { cat /tmp/bench.log; exit 1; }", 900)
     if status:
