@@ -82,6 +82,12 @@ void buffers(Made& m, const Visit& visit) {
            [&] { CHECK(m.device.map(kLocalVa, m.local, kPage) == 0); }, 0, ""});
 }
 
+// A job's fence is told first; the job itself goes when the scheduler comes to it.
+void all_jobs_gone(Made& m) {
+    CHECK(m.device.syncobj_wait(m.done) == 0);
+    CHECK(eventually([] { return live_objects().at("jobs") == 0; }));
+}
+
 void jobs(Made& m, const Visit& visit) {
     visit({"CTX_CREATE", [&] { return m.device.context(&m.ctx); },
            [&] { CHECK(m.device.context_destroy(m.ctx) == 0); }, 2, ""});
@@ -102,13 +108,13 @@ void jobs(Made& m, const Visit& visit) {
                    .send(m.device);
            },
            [&] {
+               all_jobs_gone(m);
                // A point of a timeline comes once.
-               CHECK(m.device.syncobj_wait(m.done) == 0);
                m.device.syncobj_destroy(m.timeline);
                m.timeline = m.device.syncobj();
            },
            14, "queues"});
-    CHECK(m.device.syncobj_wait(m.done) == 0);
+    all_jobs_gone(m);
     visit({"CTX_STATUS",
            [&] {
                drm_enpu_ctx_status status{};
