@@ -45,6 +45,7 @@ struct enpu_vm;
  * @lock: protects @queues, and of each of them the jobs, tail and states; taken in hard interrupts
  * @queues: hardware queues on this engine
  * @parked: the device sleeps: no doorbells; under @lock
+ * @ringing: the scheduler's worker rings a doorbell; set under @lock
  * @watch: what the last tick saw; only the recovery worker looks
  */
 struct enpu_engine {
@@ -57,6 +58,7 @@ struct enpu_engine {
 	spinlock_t lock; /* see above */
 	struct list_head queues;
 	bool parked;
+	bool ringing;
 	struct {
 		u32 queue;
 		u64 fence;

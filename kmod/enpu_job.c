@@ -142,6 +142,7 @@ static struct dma_fence *enpu_sched_run_job(struct drm_sched_job *base)
 	bool cookie = dma_fence_begin_signalling();
 	int error = -ENODEV, idx;
 	unsigned long flags;
+	bool ring = false;
 
 	if (!drm_dev_enter(&engine->edev->drm, &idx))
 		goto out;
@@ -159,10 +160,16 @@ static struct dma_fence *enpu_sched_run_job(struct drm_sched_job *base)
 		dma_fence_get(fence); /* for the scheduler */
 		list_add_tail(&job->queue_link, &queue->jobs);
 		trace_enpu_job_run(job);
-		enpu_queue_push(queue, job);
+		ring = enpu_queue_push(queue, job);
 		enpu_tdr_start(engine);
 	}
+	/* Whoever parks the engine spins until the doorbell is rung. */
+	preempt_disable();
 	spin_unlock_irqrestore(&engine->lock, flags);
+	/* The queue stays until this worker rests. */
+	if (ring)
+		enpu_queue_ring(queue);
+	preempt_enable();
 	drm_dev_exit(idx);
 out:
 	if (error)

@@ -305,10 +305,10 @@ void enpu_queue_destroy(struct enpu_queue *queue)
 }
 
 /*
- * Writes the entry and kicks the device. Under the engine's lock; enpu_queue_wait_room() keeps the
- * ring from being full.
+ * Writes the entry. Whether the caller has to enpu_queue_ring() when it has let go of the engine's
+ * lock, under which it calls this; enpu_queue_wait_room() keeps the ring from being full.
  */
-void enpu_queue_push(struct enpu_queue *queue, struct enpu_job *job)
+bool enpu_queue_push(struct enpu_queue *queue, struct enpu_job *job)
 {
 	struct enpu_ring_entry *entry = &queue->ring[enpu_ring_slot(job->fence, ENPU_RING_LOG2)];
 
@@ -325,8 +325,19 @@ void enpu_queue_push(struct enpu_queue *queue, struct enpu_job *job)
 	/* Either we see that the device has stopped polling, or it sees the new tail. */
 	mb();
 	/* A queue that is stopped looks at the ring when it is started again. */
-	if (!queue->engine->parked && !READ_ONCE(queue->header->no_doorbell))
-		writel(1, queue->edev->doorbells + queue->id * ENPU_DOORBELL_STRIDE);
+	queue->engine->ringing = !queue->engine->parked &&
+				 !READ_ONCE(queue->header->no_doorbell);
+	return queue->engine->ringing;
+}
+
+/*
+ * Kicks the device. Without the engine's lock: a store to a doorbell leaves the guest, and may come
+ * back late, while the handler of the interrupt that it brings would spin on another CPU.
+ */
+void enpu_queue_ring(struct enpu_queue *queue)
+{
+	writel(1, queue->edev->doorbells + queue->id * ENPU_DOORBELL_STRIDE);
+	smp_store_release(&queue->engine->ringing, false);
 }
 
 /*
