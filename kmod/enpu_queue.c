@@ -337,6 +337,7 @@ bool enpu_queue_push(struct enpu_queue *queue, struct enpu_job *job)
 void enpu_queue_ring(struct enpu_queue *queue)
 {
 	writel(1, queue->edev->doorbells + queue->id * ENPU_DOORBELL_STRIDE);
+	/* Pairs with enpu_park_engines(). */
 	smp_store_release(&queue->engine->ringing, false);
 }
 
