@@ -233,6 +233,24 @@ void Lowering::node(const ggml_tensor* t) {
             return pool(t);
         case GGML_OP_ROLL:
             return roll(t);
+        case GGML_OP_MUL_MAT_ID:
+            return mul_mat_id(t);
+        case GGML_OP_FLASH_ATTN_EXT:
+            return flash_attention(t);
+        case GGML_OP_SET_ROWS:
+            return set_rows(t);
+        case GGML_OP_DIAG_MASK_INF:
+        case GGML_OP_DIAG_MASK_ZERO:
+            return diag_mask(t);
+        case GGML_OP_CUMSUM:
+            return cumulative_sum(t);
+        case GGML_OP_CONV_2D:
+        case GGML_OP_CONV_2D_DW:
+            return conv_2d(t);
+        case GGML_OP_IM2COL:
+            return im2col(t);
+        case GGML_OP_UPSCALE:
+            return upscale(t);
         default:
             fail("there is no kernel for it");
     }

@@ -50,6 +50,8 @@ class Lowering : public lowering::PlanBuilder {
     void glu(const ggml_tensor* node);
     void mul_mat(const ggml_tensor* node);
     void out_prod(const ggml_tensor* node);
+    void mul_mat_id(const ggml_tensor* node);
+    void flash_attention(const ggml_tensor* node);
     void norm(const ggml_tensor* node);
     void soft_max(const ggml_tensor* node);
     void rope(const ggml_tensor* node);
@@ -61,7 +63,15 @@ class Lowering : public lowering::PlanBuilder {
     void pad(const ggml_tensor* node);
     void pool(const ggml_tensor* node);
     void roll(const ggml_tensor* node);
+    void set_rows(const ggml_tensor* node);
+    void diag_mask(const ggml_tensor* node);
+    void cumulative_sum(const ggml_tensor* node);
+    void conv_2d(const ggml_tensor* node);
+    void im2col(const ggml_tensor* node);
+    void upscale(const ggml_tensor* node);
 
+    View masked_softmax(View x, const ggml_tensor* mask, const ggml_tensor* sinks, float max_bias);
+    View counted(uint32_t dtype, int64_t count);  // 0, 1, 2 …
     // F32 values of a quantised tensor, as rows of blocks: dims of the tensor.
     View dequantise(const ggml_tensor* tensor);
 

@@ -48,6 +48,30 @@ constexpr enpu_op_matmul_params kPlain{ENPU_OP_UNARY_IDENTITY, 0, 0, 0};
 
 }  // namespace
 
+// softmax(scale * q k + mask) v, with heads of k and v shared by neighbouring heads of q. The result
+// has heads and rows exchanged.
+void Lowering::flash_attention(const ggml_tensor* node) {
+    const View q = floats(node->src[0]), k = floats(node->src[1]), v = floats(node->src[2]);
+    float scale = param_f32(node, 0);
+    const float max_bias = param_f32(node, 1), cap = param_f32(node, 2);
+    if (cap != 0) scale /= cap;
+    const View scores = temporary(ENPU_OP_F32, {q.dims[0], q.dims[1], q.dims[2], k.dims[2]});
+    add(ENPU_OP_MATMUL_FWD, enpu_op_matmul_params{ENPU_OP_UNARY_IDENTITY, 0, 0, scale},
+        {split_batch(q, k), spread_batch(transposed(k), q.dims), View{}, View{}, View{},
+         split_batch(scores, k)});
+    View x = scores;
+    if (cap != 0) x = unary(ENPU_OP_UNARY_SCALE, unary(ENPU_OP_UNARY_TANH, x), cap, 0);
+    const View shares = masked_softmax(x, node->src[3], node->src[4], max_bias);
+    const View mixed = temporary(ENPU_OP_F32, {q.dims[0], q.dims[1], q.dims[2], v.dims[3]});
+    add(ENPU_OP_MATMUL_FWD, kPlain,
+        {split_batch(shares, v), spread_batch(v, shares.dims), View{}, View{}, View{},
+         split_batch(mixed, v)});
+    View y = tensor(node);
+    std::swap(y.dims[1], y.dims[2]);
+    std::swap(y.strides[1], y.strides[2]);
+    store(mixed, y);
+}
+
 // src0 [K, M], src1 [K, N], result [M, N]: the rows of src1 times the transposed src0.
 void Lowering::mul_mat(const ggml_tensor* node) {
     const View weights = floats(node->src[0]);

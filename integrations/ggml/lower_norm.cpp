@@ -68,15 +68,12 @@ std::vector<float> alibi_slopes(int64_t heads, float max_bias) {
 
 }  // namespace
 
-// softmax(x * scale + slope * mask) along the first dim; src2 holds one more logit a head that only
-// takes its share.
-void Lowering::soft_max(const ggml_tensor* node) {
-    const View y = tensor(node);
-    View x = input_apart(node);
-    const float scale = param_f32(node, 0), max_bias = param_f32(node, 1);
-    if (scale != 1) x = unary(ENPU_OP_UNARY_SCALE, x, scale, 0);
-    if (node->src[1]) {
-        View mask = as_f32(tensor(node->src[1]));
+// softmax(x + slope * mask) along the first dim of ggml; `sinks` holds one more logit a head that
+// only takes its share.
+View Lowering::masked_softmax(View x, const ggml_tensor* masks, const ggml_tensor* sink_logits,
+                              float max_bias) {
+    if (masks) {
+        View mask = as_f32(tensor(masks));
         mask = slice(mask, 2, 0, x.dims[2]);  // it may have more rows than x
         if (max_bias > 0) {
             const int64_t heads = x.dims[1];
@@ -89,15 +86,15 @@ void Lowering::soft_max(const ggml_tensor* node) {
         }
         x = binary(ENPU_OP_BINARY_ADD, x, mask);
     }
-    const View result = result_f32(y);
     const enpu_op_softmax_params along{3, 0};
-    if (!node->src[2]) {
-        add(ENPU_OP_SOFTMAX_FWD, along, {x, result});
-        return finish(result, y);
+    if (!sink_logits) {
+        const View shares = temporary(ENPU_OP_F32, x.dims);
+        add(ENPU_OP_SOFTMAX_FWD, along, {x, shares});
+        return shares;
     }
     Dims wide = x.dims;
     const int64_t columns = wide[3]++;
-    View sinks = tensor(node->src[2]);  // [heads]
+    View sinks = tensor(sink_logits);  // [heads]
     sinks.dims = {1, x.dims[1], 1, 1};
     sinks.strides = {0, sinks.strides[3], 0, 0};
     const View logits = temporary(ENPU_OP_F32, wide);
@@ -106,7 +103,14 @@ void Lowering::soft_max(const ggml_tensor* node) {
     move(lowering::broadcast_view(as_f32(sinks), last.dims), last);
     const View shares = temporary(ENPU_OP_F32, wide);
     add(ENPU_OP_SOFTMAX_FWD, along, {logits, shares});
-    store(slice(shares, 3, 0, columns), y);
+    return slice(shares, 3, 0, columns);
+}
+
+void Lowering::soft_max(const ggml_tensor* node) {
+    View x = input_apart(node);
+    const float scale = param_f32(node, 0);
+    if (scale != 1) x = unary(ENPU_OP_UNARY_SCALE, x, scale, 0);
+    store(masked_softmax(x, node->src[1], node->src[2], param_f32(node, 1)), tensor(node));
 }
 
 void Lowering::reduce(const ggml_tensor* node) {

@@ -13,6 +13,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import results  # noqa: E402
+
 PROGRAM = "/usr/libexec/x86_64-linux-gnu/ggml/test-backend-ops"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "integrations"))
@@ -21,9 +24,10 @@ from results import update  # noqa: E402
 OPERATORS = ("ADD SUB MUL DIV SQR SQRT LOG SIN COS CLAMP LEAKY_RELU SCALE ABS SGN NEG STEP TANH ELU RELU SIGMOID GELU GELU_ERF "
              "GELU_QUICK SILU HARDSWISH HARDSIGMOID EXP SOFTPLUS FLOOR CEIL REGLU GEGLU SWIGLU GEGLU_ERF GEGLU_QUICK NORM RMS_NORM "
              "L2_NORM GROUP_NORM SOFT_MAX ROPE ROPE_BACK SUM SUM_ROWS MEAN ARGMAX DUP CPY CONT REPEAT CONCAT GET_ROWS PAD "
-             "PAD_REFLECT_1D POOL_2D ROLL OUT_PROD MUL_MAT").split()
+             "PAD_REFLECT_1D POOL_2D ROLL OUT_PROD MUL_MAT_ID FLASH_ATTN_EXT SET_ROWS DIAG_MASK_INF CUMSUM CONV_2D CONV_2D_DW IM2COL UPSCALE "
+             "MUL_MAT").split()
 FLOOR = 3000  # cases that must run
-MUST = {"SOFT_MAX": 1, "ROPE": 1, "RMS_NORM": 1, "GET_ROWS": 1}
+MUST = {"SOFT_MAX": 1, "ROPE": 1, "RMS_NORM": 1, "GET_ROWS": 1, "SET_ROWS": 1, "MUL_MAT_ID": 1, "FLASH_ATTN_EXT": 1, "IM2COL": 1, "CONV_2D": 1}
 QUANTISED = 300  # MUL_MAT cases with q8_0, q4_0 and q4_K together
 DEADLINE = 3600
 LINE = re.compile(r"^\s*(\w+)\((.*)\): (OK|FAIL|not supported.*)$")
@@ -71,7 +75,11 @@ def main():
     executed = sum(row["passed"] + row["failed"] for row in table.values())
     passed = sum(row["passed"] for row in table.values())
     device = json.loads(device_report.read_text(encoding="utf-8")) if device_report.exists() else None
+<<<<<<< Updated upstream
     update(result, "ggml", {
+=======
+    results.update(result, "ggml", {
+>>>>>>> Stashed changes
         "suite": "test-backend-ops", "claimed": executed, "executed_on_npu": executed, "passed": passed, "failed": executed - passed,
         "quantised_mul_mat": quantised, "device": device, "operators": table})
     for operator, row in table.items():
