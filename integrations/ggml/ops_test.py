@@ -13,9 +13,6 @@ import re
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import results  # noqa: E402
-
 PROGRAM = "/usr/libexec/x86_64-linux-gnu/ggml/test-backend-ops"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "integrations"))
@@ -75,11 +72,7 @@ def main():
     executed = sum(row["passed"] + row["failed"] for row in table.values())
     passed = sum(row["passed"] for row in table.values())
     device = json.loads(device_report.read_text(encoding="utf-8")) if device_report.exists() else None
-<<<<<<< Updated upstream
     update(result, "ggml", {
-=======
-    results.update(result, "ggml", {
->>>>>>> Stashed changes
         "suite": "test-backend-ops", "claimed": executed, "executed_on_npu": executed, "passed": passed, "failed": executed - passed,
         "quantised_mul_mat": quantised, "device": device, "operators": table})
     for operator, row in table.items():
