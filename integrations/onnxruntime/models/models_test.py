@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Real models on the provider against ONNX Runtime's CPU provider: every heavy node on the device, the same result for the
-user of the model, numbers within a stated tolerance. TAP on stdout.
+"""Real models on the provider against ONNX Runtime's CPU provider, quantised ones against exact arithmetic: every heavy node on
+the device, the same result for the user of the model, numbers within a stated tolerance. TAP on stdout.
 
 usage: models_test.py EP WHEELS RESULT.json [--device SPEC] [MODEL…]
 """
@@ -55,10 +55,10 @@ class Errors:
 
 def measure(ep, model):
     source = model.source if isinstance(model.source, bytes) else str(model.source)
-    session, cpu = ep.session(source), provider.cpu_session(source)
-    errors, equal, results_seen = Errors(len(cpu.get_outputs())), 0, set()
+    session, reference = ep.session(source), model.reference(source)
+    errors, equal, results_seen = Errors(len(session.get_outputs())), 0, set()
     for feed in model.feeds:
-        want, got = cpu.run(None, feed), session.run(None, feed)
+        want, got = reference.run(None, feed), session.run(None, feed)
         for index, (g, w) in enumerate(zip(got, want)):
             errors.add(index, g, w)
         expected = model.task(feed, want)
@@ -71,7 +71,8 @@ def measure(ep, model):
     ran = sum(counted.get(k, 0) for k in provider.HEAVY_KERNELS) if report["last_run"]["counted_by_device"] else 0
     return {"name": model.name, "inputs": len(model.feeds), "heavy_nodes": heavy, "on_npu": heavy - len(left), "nodes": report["nodes_total"],
             "nodes_on_npu": report["nodes_npu"], "heavy_kernels_counted": ran, "task_equal": equal, "different_results": len(results_seen),
-            "max_rel_err": errors.worst(), "tolerance": model.tolerance}
+            "max_rel_err": errors.worst(), "tolerance": model.tolerance, "reference": model.reference.__name__,
+            "doubt": getattr(reference, "problem", lambda: None)()}
 
 
 def problems(row):
@@ -86,6 +87,8 @@ def problems(row):
         found.append(f"the result is the same for {row['task_equal']} of {row['inputs']} inputs")
     if row["different_results"] < 2:
         found.append("all inputs have one result, so that nothing is told apart")
+    if row["doubt"]:
+        found.append(row["doubt"])
     if not row["max_rel_err"] <= row["tolerance"]:
         found.append(f"max_rel_err is {row['max_rel_err']}, {row['tolerance']} is allowed")
     return found
