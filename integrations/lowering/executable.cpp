@@ -167,12 +167,7 @@ void Executable::run_on_host_memory(const std::vector<RunInput>& inputs, const O
     Program& program = program_for(inputs);
     const rt_stream stream = session_->stream();
     for (const auto& [i, buffer] : program.inputs) {
-        program.bind(buffer, nullptr);
-        View start;
-        start.buffer = buffer;
-        check(rt_memcpy_h2d(stream, program.address(start), inputs[i].data,
-                            input_bytes(inputs[i], i)),
-              "copy of an input");
+        program.copy_in(stream, buffer, inputs[i].data, input_bytes(inputs[i], i));
     }
     for (const PlanOutput& out : program.plan.outputs) {
         if (!out.host && program.is_whole_temporary(out.view))
@@ -198,12 +193,13 @@ void Executable::run_on_device_memory(std::vector<RunInput> inputs, const Output
     const rt_stream stream = place.stream ? place.stream : session_->stream();
     std::vector<std::vector<std::byte>> fetched(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {  // what the program depends on must be known here
-        if (!host_inputs_[i]) continue;
+        if (!host_inputs_[i] || inputs[i].on_host) continue;
         fetched[i].resize(input_bytes(inputs[i], i));
         if (fetched[i].empty()) continue;
         check(rt_memcpy_d2h(stream, fetched[i].data(), inputs[i].data, fetched[i].size()),
               "copy of a shape");
         inputs[i].data = fetched[i].data();
+        inputs[i].on_host = true;
     }
     const uint64_t compiled = stats_.misses;
     Program& program = program_for(inputs);
@@ -212,7 +208,11 @@ void Executable::run_on_device_memory(std::vector<RunInput> inputs, const Output
     }
     check(rt_stream_wait_event(stream, program.finished), "order of runs");
     for (const auto& [i, buffer] : program.inputs) {
-        program.bind(buffer, const_cast<void*>(inputs[i].data));
+        if (!inputs[i].on_host) {
+            program.bind(buffer, const_cast<void*>(inputs[i].data));
+            continue;
+        }
+        program.copy_in(stream, buffer, inputs[i].data, input_bytes(inputs[i], i));
     }
     std::vector<void*> to;
     std::vector<bool> direct(program.plan.outputs.size(), false);

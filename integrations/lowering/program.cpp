@@ -71,6 +71,13 @@ void Program::bind(int buffer, void* memory) {
     }
 }
 
+void Program::copy_in(rt_stream stream, int buffer, const void* from, uint64_t bytes) {
+    bind(buffer, nullptr);
+    View start;
+    start.buffer = buffer;
+    check(rt_memcpy_h2d(stream, address(start), from, bytes), "copy of an input");
+}
+
 bool Program::is_whole_temporary(const View& view) const {
     const Buffer& buffer = plan.buffers[static_cast<size_t>(view.buffer)];
     return buffer.kind == Buffer::Kind::kTemporary && view.offset == 0 &&

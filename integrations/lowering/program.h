@@ -18,6 +18,8 @@ struct Program {
     // From now on the buffer is this memory; NULL: its place in the arena. Blocks for launches in
     // flight when that is a change.
     void bind(int buffer, void* memory);
+    // The buffer's place in the arena gets what is in host memory.
+    void copy_in(rt_stream stream, int buffer, const void* from, uint64_t bytes);
     // Whether the view is a whole buffer that kernels write: it can be bound to an output.
     bool is_whole_temporary(const View& view) const;
 

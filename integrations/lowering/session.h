@@ -111,12 +111,14 @@ struct ExecutableStats {
 struct RunInput {
     const void* data = nullptr;  // row-major
     Dims dims;
+    bool on_host = false;  // host memory even in a run on device memory; copied then
 };
 
 // Where the operands of a run are.
 struct RunPlace {
-    // Inputs and outputs are device memory: kernels read and write them directly, and the run is
-    // enqueued only. Else they are host memory, and the run is finished on return.
+    // Inputs (but those that say otherwise) and outputs are device memory: kernels read and write
+    // them directly, and the run is enqueued only. Else they are host memory, and the run is
+    // finished on return.
     bool on_device = false;
     rt_stream stream = nullptr;  // for a run on the device; NULL: the session's own, waited for
 };

@@ -90,8 +90,15 @@ void SharedDevice::remove_stream(rt_stream stream) {
     rt_stream_destroy(stream);
 }
 
+void SharedDevice::wait() {
+    const std::lock_guard guard(lock_);
+    wait_for_streams(true);
+}
+
 rt_stream SharedDevice::own_stream() {
     open();
+    const std::lock_guard guard(lock_);
+    wait_for_streams(false);
     return memory_stream_;
 }
 
@@ -179,16 +186,12 @@ class Notification : public OrtSyncNotificationImpl {
             return guarded([&] { lowering::check(rt_event_record(n.event_, n.stream_), "event"); });
         };
         WaitOnDevice = [](OrtSyncNotificationImpl* self, OrtSyncStream* consumer) noexcept {
-            auto* stream = static_cast<rt_stream>(Ort::GetApi().SyncStream_GetHandle(consumer));
+            void* handle = consumer ? Ort::GetApi().SyncStream_GetHandle(consumer) : nullptr;
             auto& n = *static_cast<Notification*>(self);
-            return guarded(
-                [&] { lowering::check(rt_stream_wait_event(stream, n.event_), "event"); });
+            return guarded([&] { n.hold(static_cast<rt_stream>(handle)); });
         };
         WaitOnHost = [](OrtSyncNotificationImpl* self) noexcept -> OrtStatus* {
-            auto& n = *static_cast<Notification*>(self);
-            return guarded([&] {
-                lowering::check(rt_event_wait(n.event_, rt_deadline_ms(kTimeoutMs)), "event");
-            });
+            return guarded([&] { static_cast<Notification*>(self)->hold(nullptr); });
         };
         lowering::check(rt_event_create(device, 0, &event_), "event");
     }
@@ -197,6 +200,12 @@ class Notification : public OrtSyncNotificationImpl {
     Notification& operator=(const Notification&) = delete;
 
   private:
+    // NULL, which a node on the CPU has: the caller waits.
+    void hold(rt_stream stream) {
+        lowering::check(stream ? rt_stream_wait_event(stream, event_)
+                               : rt_event_wait(event_, rt_deadline_ms(kTimeoutMs)),
+                        "event");
+    }
     rt_stream stream_;
     rt_event event_ = nullptr;
 };
@@ -295,9 +304,7 @@ class DataTransfer : public OrtDataTransferImpl {
         if (bytes == 0) return;
         const void* src = source.GetTensorRawData();
         void* dst = const_cast<void*>(target.GetTensorRawData());
-        const OrtEpApi& api = Ort::GetEpApi();
-        const bool from_host = is_host(api.Value_GetMemoryDevice(from));
-        const bool to_host = is_host(api.Value_GetMemoryDevice(to));
+        const bool from_host = in_host_memory(from), to_host = in_host_memory(to);
         if (from_host && to_host) {
             std::memcpy(dst, src, bytes);
         } else if (from_host) {
@@ -312,6 +319,10 @@ class DataTransfer : public OrtDataTransferImpl {
 };
 
 }  // namespace
+
+bool in_host_memory(const OrtValue* value) {
+    return is_host(Ort::GetEpApi().Value_GetMemoryDevice(value));
+}
 
 OrtAllocator* make_allocator(std::shared_ptr<SharedDevice> device, const OrtMemoryInfo* info) {
     return new Allocator(std::move(device), info);

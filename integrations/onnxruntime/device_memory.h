@@ -31,7 +31,8 @@ class SharedDevice {
 
     rt_stream add_stream();
     void remove_stream(rt_stream stream);
-    rt_stream own_stream();  // for copies that name none
+    void wait();  // for what has been enqueued on any stream
+    rt_stream own_stream();  // for copies that name none: behind what has been enqueued on any other
 
     lowering::DeviceOptions options;  // of the opening; set before the first open()
 
@@ -44,6 +45,9 @@ class SharedDevice {
     std::set<rt_stream> streams_;
     rt_event event_ = nullptr;
 };
+
+// Whether the host reads and writes it: not the provider's own device memory.
+bool in_host_memory(const OrtValue* value);
 
 // All of them keep `device` alive. Released by ONNX Runtime.
 OrtAllocator* make_allocator(std::shared_ptr<SharedDevice> device, const OrtMemoryInfo* info);

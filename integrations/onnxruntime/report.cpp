@@ -90,6 +90,8 @@ std::string to_json(const Report& r, rt_device device,
             number("jobs_failed", r.after.jobs_failed - r.before.jobs_failed) + ", " +
             number("busy_compute_ns", r.after.busy_compute_ns - r.before.busy_compute_ns) + ", " +
             number("work", r.after.work - r.before.work) + ", " +
+            number("copies", r.after.copies - r.before.copies) + ", " +
+            number("copy_bytes", r.after.copy_bytes - r.before.copy_bytes) + ", " +
             number("bytes_h2d", r.after.bytes_h2d - r.before.bytes_h2d) + ", " +
             number("bytes_d2h", r.after.bytes_d2h - r.before.bytes_d2h) +
             ", \"ops\": " + operator_counts(device, r.before, r.after) +

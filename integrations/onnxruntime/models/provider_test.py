@@ -82,12 +82,15 @@ def device_memory_copies_operands_only_once(ep, _):
         assert seed == 0 or last["bytes_h2d"] == last["bytes_d2h"] == 6 * 8 * 4, last
 
 
-def a_model_taken_in_part_stays_on_the_cpu_provider(ep, _):
+def a_model_taken_in_part_works_in_both_memories(ep, _):
     nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("NonZero", ["a"], ["y"])]
     source = model(nodes, [("x", TensorProto.FLOAT, ["n", 8])], [("y", TensorProto.INT64, [2, "m"])], [("w", WEIGHTS)])
     fails(lambda: ep.session(source, strict=True, memory="device"), "CPU EP")
-    want = np.stack(np.nonzero(rows(4) @ WEIGHTS))
-    assert np.array_equal(ep.session(source, memory="device").run(None, {"x": rows(4)})[0], want)
+    session, want = ep.session(source, memory="device"), np.stack(np.nonzero(rows(4) @ WEIGHTS))
+    for _ in range(3):
+        assert np.array_equal(session.run(None, {"x": rows(4)})[0], want)
+    report = session.report()
+    assert report["nodes_npu"] == 1 and [n["op"] for n in report["left_out"]] == ["NonZero"], report
 
 
 def another_device_for_the_shared_memory_is_refused(ep, _):
@@ -250,7 +253,7 @@ def with_the_policy_a_run_finishes_on_the_cpu(_, __):
     assert "'device_lost': 1" in lines[-1] and "'on_fallback': 0" not in lines[-1] and "'refused': 0" in lines[-1], lines
 
 
-TESTS = [operands_in_device_memory, device_memory_copies_operands_only_once, a_model_taken_in_part_stays_on_the_cpu_provider,
+TESTS = [operands_in_device_memory, device_memory_copies_operands_only_once, a_model_taken_in_part_works_in_both_memories,
          another_device_for_the_shared_memory_is_refused, an_embedded_context_is_saved_and_loaded, a_context_beside_the_model_is_saved_and_loaded,
          sessions_in_threads, changing_shapes_stay_within_bounds, truncated_models, wrong_types_and_shapes, huge_shapes, unknown_operators,
          missing_external_data, a_device_failure_is_an_error_of_the_run, a_lost_device_is_an_error_of_every_run,
