@@ -32,7 +32,8 @@ class SharedDevice {
     rt_stream add_stream();
     void remove_stream(rt_stream stream);
     void wait();  // for what has been enqueued on any stream
-    rt_stream own_stream();  // for copies that name none: behind what has been enqueued on any other
+    rt_stream
+    own_stream();  // for copies that name none: behind what has been enqueued on any other
 
     lowering::DeviceOptions options;  // of the opening; set before the first open()
 

@@ -205,9 +205,7 @@ class Run {
         session_.Run(Ort::RunOptions{}, binding);
         return std::move(binding.GetOutputValues().at(0));
     }
-    nlohmann::json report() const {
-        return nlohmann::json::parse(std::ifstream(report_));
-    }
+    nlohmann::json report() const { return nlohmann::json::parse(std::ifstream(report_)); }
     Floats want(const Floats& x) const { return reference(operators_, x); }
 
   private:

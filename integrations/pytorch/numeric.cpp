@@ -79,8 +79,9 @@ Tensor& entr_out(const Tensor& x, Tensor& out) {
 }
 
 Tensor& heaviside_out(const Tensor& self, const Tensor& at_zero, Tensor& out) {
-    TORCH_CHECK(self.scalar_type() == at_zero.scalar_type(),
-                "heaviside is not yet implemented for tensors with different dtypes.");
+    TORCH_CHECK(self.scalar_type() == at_zero.scalar_type(), "heaviside: the input is ",
+                self.scalar_type(), " and values is ", at_zero.scalar_type(),
+                "; PyTorch wants one dtype for both");
     return at::where_out(out, self.eq(0), at_zero, self.gt(0).to(self.scalar_type()));
 }
 

@@ -5,6 +5,7 @@
 device_test.py     runs where PyTorch is (scripts/frameworks pytorch run), on $ENPU_DEVICE
 """
 import ast
+import io
 import os
 import pathlib
 import shutil
@@ -39,6 +40,13 @@ ours, theirs = train("enpu"), train("cpu")
 assert abs(ours - theirs) < 1e-5 * theirs, (ours, theirs)
 print("repairs", torch.enpu.repairs())
 """
+
+
+# Some of each kind that docs/pytorch.md names.
+WITHOUT_KERNEL = {
+    "sort": lambda x: x.sort(dim=0).values, "topk": lambda x: x.topk(2, dim=1).indices, "nonzero": lambda x: (x > 1).nonzero(),
+    "mask": lambda x: x[x > 1], "unique": lambda x: (x * 2).to(torch.int32).unique(), "solve": lambda x: torch.linalg.solve(x, x[0]),
+    "cholesky": torch.linalg.cholesky, "fft": torch.fft.rfft, "median": lambda x: x.median()}
 
 
 class DeviceTest(unittest.TestCase):
@@ -171,6 +179,47 @@ class DeviceTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "allow.*warn.*forbid"):
             torch.enpu.set_fallback("never")
 
+    def test_what_has_no_kernel_gives_the_numbers_of_the_cpu(self):
+        torch.manual_seed(3)
+        x = torch.rand(6, 6)
+        positive = x @ x.T + torch.eye(6)
+        for name, compute in WITHOUT_KERNEL.items():
+            torch.enpu.set_fallback("forbid")
+            with self.assertRaisesRegex(NotImplementedError, "no kernel on the NPU", msg=name):
+                compute(positive.to("enpu"))
+            torch.enpu.set_fallback("allow")
+            torch.enpu.reset_fallbacks()
+            got, want = compute(positive.to("enpu")), compute(positive)
+            self.assertGreaterEqual(sum(torch.enpu.fallbacks().values()), 1, name)
+            self.same(got, want, rtol=1e-4, atol=1e-4)
+
+    def test_shapes_and_dtypes_without_kernel_are_refused_by_name(self):
+        torch.enpu.set_fallback("allow")
+        x = torch.ones(6, 6, device="enpu")
+        for refused, why in ((lambda: torch.nn.functional.conv3d(x.view(1, 1, 2, 3, 6), x.view(1, 1, 2, 3, 6)), "one or two axes, not 3"),
+                             (lambda: x.to(torch.int32) @ x.to(torch.int32), "Int")):
+            with self.assertRaisesRegex(NotImplementedError, why):
+                refused()
+
+    def test_bad_operands_are_errors(self):
+        x = torch.ones(3, 4, device="enpu")
+        for wrong in (lambda: x @ x, lambda: x + torch.ones(5, device="enpu"), lambda: x.view(5), lambda: torch.cat([x, x.view(4, 3)]),
+                      lambda: torch.nn.functional.conv2d(x.view(1, 1, 3, 4), torch.ones(1, 2, 2, 2, device="enpu")),
+                      lambda: torch.heaviside(x, x.half()), lambda: x.expand(1 << 40, 3, 4).contiguous(), lambda: x + torch.ones(3, 4)):
+            with self.assertRaises(RuntimeError):
+                wrong()
+        self.same(x + 1, torch.full((3, 4), 2.0))
+
+    def test_damaged_files_are_errors(self):
+        file = io.BytesIO()
+        torch.save(torch.nn.Linear(8, 8).state_dict(), file)
+        whole = file.getvalue()
+        for size in range(0, len(whole), len(whole) // 12):
+            with self.assertRaises((RuntimeError, EOFError, OSError)):
+                torch.load(io.BytesIO(whole[:size]), map_location="enpu")
+        with self.assertRaisesRegex(RuntimeError, "size mismatch"):
+            torch.nn.Linear(8, 4, device="enpu").load_state_dict(torch.load(io.BytesIO(whole), map_location="enpu"))
+
     def test_dtypes_that_the_device_lacks_are_refused(self):
         with self.assertRaisesRegex(NotImplementedError, "dtype Double"):
             torch.ones(2, dtype=torch.float64, device="enpu") + 1
@@ -254,7 +303,6 @@ class DeviceTest(unittest.TestCase):
         self.assertEqual(done.stdout.splitlines()[-1:], ["3.0"], done.stdout)
 
     def test_saving_and_loading(self):
-        import io  # pylint: disable=import-outside-toplevel
         file = io.BytesIO()
         torch.save({"x": torch.arange(5.0).to("enpu")}, file)
         file.seek(0)
