@@ -71,6 +71,7 @@ class Lowering : public lowering::PlanBuilder {
     void upscale(const ggml_tensor* node);
 
     View masked_softmax(View x, const ggml_tensor* mask, const ggml_tensor* sinks, float max_bias);
+    void put_rows(const View& rows, const View& list, const View& table);
     View counted(uint32_t dtype, int64_t count);  // 0, 1, 2 …
     // F32 values of a quantised tensor, as rows of blocks: dims of the tensor.
     View dequantise(const ggml_tensor* tensor);

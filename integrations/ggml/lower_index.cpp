@@ -9,7 +9,8 @@ namespace {
 
 using lowering::fail;
 
-constexpr int64_t kMaxWrites = 128;                 // rows; each is a pass over the table
+constexpr int64_t kMaxBatches = 64;
+constexpr int64_t kMaxAsked = int64_t{1} << 26;     // rows of the table times rows that are written
 constexpr int64_t kMaxGathered = int64_t{1} << 26;  // elements of the experts that are chosen
 
 View without_axes(const View& view, size_t count) {
@@ -29,21 +30,14 @@ View Lowering::counted(uint32_t dtype, int64_t count) {
 }
 
 // The rows of src0 go into the table that the result is a view of, at the places that src1 names.
-// The device has no operator that writes by index: each row is a choice between it and the table.
+// The device reads by index but does not write by it, so the question is turned round: each row of
+// the table asks which row it gets, the last one that names it or itself.
 void Lowering::set_rows(const ggml_tensor* node) {
-    const View table = tensor(node), names = tensor(node->src[1]);
-    const View source = tensor(node->src[0]);
-    View rows = source;
-    if (rows.dtype != table.dtype) {
-        rows = temporary(table.dtype, source.dims);
-        store(source, rows);
-    }
-    View place = counted(names.dtype, table.dims[2]);
-    place.dims = {table.dims[2], 1};
-    place.strides = {1, 1};
+    const View table = tensor(node), names = tensor(node->src[1]), rows = tensor(node->src[0]);
     const bool shared = names.dims[1] == 1 && names.dims[2] == 1;  // one list for all batches
     const int64_t outer = shared ? 1 : table.dims[0], inner = shared ? 1 : table.dims[1];
-    if (outer * inner * names.dims[3] > kMaxWrites) fail("more than 128 rows are written");
+    if (outer * inner > kMaxBatches) fail("more than 64 batches with lists of their own");
+    if (names.dims[3] > kMaxAsked / table.dims[2]) fail("too many rows for a table of this size");
     for (int64_t i = 0; i < outer; ++i) {
         for (int64_t j = 0; j < inner; ++j) {
             const auto batch = [&](const View& v) {
@@ -51,17 +45,39 @@ void Lowering::set_rows(const ggml_tensor* node) {
             };
             const View list = without_axes(
                 slice(slice(names, 1, i % names.dims[1], 1), 2, j % names.dims[2], 1), 3);
-            for (int64_t k = 0; k < names.dims[3]; ++k) {
-                const View named = temporary(ENPU_OP_BOOL, place.dims);
-                add(ENPU_OP_BINARY, enpu_op_binary_params{ENPU_OP_BINARY_EQ, 0, 0, 0},
-                    {place, broadcast(slice(list, 0, k, 1), place.dims), named});
-                const View target = batch(table);
-                add(ENPU_OP_SELECT,
-                    {broadcast(named, target.dims),
-                     broadcast(slice(batch(rows), 2, k, 1), target.dims), target, target});
-            }
+            put_rows(batch(rows), list, batch(table));
         }
     }
+}
+
+void Lowering::put_rows(const View& rows, const View& list, const View& table) {
+    const int64_t size = table.dims[2], count = list.dims[0];
+    const View place = counted(ENPU_OP_I32, size + count);
+    const View own = slice(place, 0, 0, size), of_rows = slice(place, 0, size, count);
+    // A number out of range fails here.
+    const View named = temporary(ENPU_OP_I32, {count});
+    add(ENPU_OP_GATHER, enpu_op_gather_params{ENPU_OP_GATHER_MODE_TAKE, 0}, {own, list, named});
+    const Dims asked{size, count};
+    const auto down = [&](View v) {
+        v.dims = {v.dims[0], 1};
+        v.strides = {v.strides[0], 0};
+        return broadcast(v, asked);
+    };
+    const View equal = temporary(ENPU_OP_BOOL, asked), answers = temporary(ENPU_OP_I32, asked);
+    add(ENPU_OP_BINARY, enpu_op_binary_params{ENPU_OP_BINARY_EQ, 0, 0, 0},
+        {down(own), broadcast(named, asked), equal});
+    add(ENPU_OP_SELECT, {equal, broadcast(of_rows, asked), down(own), answers});
+    const View last = temporary(ENPU_OP_I32, {size, 1});
+    add(ENPU_OP_REDUCE, enpu_op_reduce_params{ENPU_OP_REDUCE_MAX, 1u << 1}, {answers, last});
+
+    Dims both = table.dims;
+    both[2] += count;
+    const View source = temporary(table.dtype, both), result = temporary(table.dtype, table.dims);
+    move(table, slice(source, 2, 0, size));
+    store(rows, slice(source, 2, size, count));
+    add(ENPU_OP_GATHER, enpu_op_gather_params{ENPU_OP_GATHER_MODE_TAKE, 2},
+        {source, reshape(last, {size}), result});
+    move(result, table);
 }
 
 // src0: experts, matrices [K, M]; src2 names some for each column of src1.
