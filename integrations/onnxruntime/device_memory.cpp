@@ -138,7 +138,7 @@ class Allocator : public OrtAllocator {
     }
 
   private:
-    // ONNX Runtime reports a NULL as an allocation that failed.
+    // ONNX Runtime makes a value of a NULL too: who uses it is told (check_memory).
     void* get(size_t size, rt_stream stream) noexcept {
         try {
             return host_ ? device_->allocate_host(size) : device_->allocate(size, stream);
@@ -304,6 +304,8 @@ class DataTransfer : public OrtDataTransferImpl {
         if (bytes == 0) return;
         const void* src = source.GetTensorRawData();
         void* dst = const_cast<void*>(target.GetTensorRawData());
+        check_memory(src, bytes, "source of a copy");
+        check_memory(dst, bytes, "target of a copy");
         const bool from_host = in_host_memory(from), to_host = in_host_memory(to);
         if (from_host && to_host) {
             std::memcpy(dst, src, bytes);
@@ -322,6 +324,12 @@ class DataTransfer : public OrtDataTransferImpl {
 
 bool in_host_memory(const OrtValue* value) {
     return is_host(Ort::GetEpApi().Value_GetMemoryDevice(value));
+}
+
+void check_memory(const void* data, size_t bytes, const std::string& what) {
+    if (data || bytes == 0) return;
+    lowering::fail(what + ": the value has no memory, its allocation of " + std::to_string(bytes) +
+                   " bytes failed");
 }
 
 OrtAllocator* make_allocator(std::shared_ptr<SharedDevice> device, const OrtMemoryInfo* info) {

@@ -50,6 +50,9 @@ class SharedDevice {
 // Whether the host reads and writes it: not the provider's own device memory.
 bool in_host_memory(const OrtValue* value);
 
+// Throws when a value of `bytes` has no memory.
+void check_memory(const void* data, size_t bytes, const std::string& what);
+
 // All of them keep `device` alive. Released by ONNX Runtime.
 OrtAllocator* make_allocator(std::shared_ptr<SharedDevice> device, const OrtMemoryInfo* info);
 void release_allocator(OrtAllocator* allocator);

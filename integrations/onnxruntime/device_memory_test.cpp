@@ -7,6 +7,7 @@
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -313,7 +314,18 @@ TEST_CASE("the allocator counts what is in use and gives it back") {
         CHECK(used() >= before + (uint64_t{1} << 14) * kWidth * 4);
     }
     CHECK(used() == before);
-    CHECK_THROWS(on_device(int64_t{1} << 40));
+}
+
+TEST_CASE("a value whose allocation failed is an error where it is used") {
+    Run run(kWhole);
+    const Ort::Value none = on_device(int64_t{1} << 40);
+    REQUIRE(none.GetTensorRawData() == nullptr);
+    const Ort::Value y = on_device(2);
+    CHECK_THROWS_WITH(run(none, y), Catch::Matchers::ContainsSubstring("allocation"));
+    Floats x = numbers(2, 1);
+    Ort::Value good = on_device(2);
+    copy(on_host(x), good);
+    run(good, y);
 }
 
 TEST_CASE("sizes that differ are not copied") {

@@ -41,6 +41,8 @@ class ComputeInfo : public OrtNodeComputeInfo {
         std::vector<lowering::RunInput> inputs;
         for (size_t index : inputs_) {
             const Ort::ConstValue value = context.GetInput(index);
+            check_memory(value.GetTensorRawData(), value.GetTensorSizeInBytes(),
+                         "input " + std::to_string(index));
             // ONNX Runtime 1.23 leaves what comes from a node on the CPU in host memory, though it
             // plans a copy.
             inputs.push_back({value.GetTensorRawData(),
@@ -59,6 +61,8 @@ class ComputeInfo : public OrtNodeComputeInfo {
                                    " was planned in host memory, but the session works in the "
                                    "device's");
                 }
+                check_memory(value.GetTensorRawData(), value.GetTensorSizeInBytes(),
+                             "output " + std::to_string(i));
                 return value.GetTensorMutableRawData();
             },
             place);
