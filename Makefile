@@ -29,11 +29,12 @@ device: cpp ## QEMU with the device
 	@scripts/qemu build
 
 .PHONY: run test test-lint test-host test-device test-cuda test-guest test-asan test-tsan test-device-asan test-faults test-soak test-kernel-debug test-kernel-next test-frameworks test-models bench
-run: setup ## read a picture's text on the NPU in the guest: make run [IMAGE=FILE]; or any model: make run MODEL=FILE INPUT='FILE…'
-	@scripts/cpp --target enpu-run
+run: setup ## read a picture's text on the NPU in the guest: make run [IMAGE=FILE]; or any model: make run MODEL=FILE INPUT='FILE…'; or PROMPT=TEXT
+	@$(if $(PROMPT),scripts/wheels language && scripts/frameworks get)
+	@scripts/cpp --target enpu-run $(if $(PROMPT),-DENPU_FRAMEWORKS=ON)
 	@scripts/kernel module
 	@scripts/qemu build
-	@scripts/run $(if $(MODEL),--model $(MODEL) $(INPUT),$(IMAGE))
+	@scripts/run $(if $(PROMPT),--prompt '$(PROMPT)',$(if $(MODEL),--model $(MODEL) $(INPUT),$(IMAGE)))
 
 test: all ## every lane that fits in 40 minutes; results in build/results/
 	@scripts/test $(TEST_ARGS)
@@ -89,6 +90,8 @@ test-frameworks: setup ## the frameworks' own tests on our plug-ins (ggml, PyTor
 	@scripts/frameworks pytorch get
 	@scripts/cpp -DENPU_FRAMEWORKS=ON
 	@integrations/ggml/ops_test.py $(BUILD)/lib/libenpu-ggml.so $(BUILD)/results/frameworks.json
+	@scripts/wheels language
+	@integrations/ggml/language_test.py $(BUILD)/lib/libenpu-ggml.so $(BUILD)/bin/enpu-ggml-nearest $(BUILD)/results/frameworks.json
 	@ENPU_TORCH_LIBRARY=$(BUILD)/lib/libenpu-pytorch.so ENPU_DEVICE=$${ENPU_DEVICE:-sim} scripts/frameworks pytorch run python3 $(CURDIR)/integrations/pytorch/tests/device_test.py
 	@integrations/pytorch/tests/opinfo_test.py $(BUILD)/lib/libenpu-pytorch.so $(BUILD)/results/frameworks.json
 	@integrations/pytorch/tests/digits_test.py $(BUILD)/lib/libenpu-pytorch.so $(BUILD)/results/frameworks.json
