@@ -33,7 +33,7 @@ def model_arguments(devices, model=MODEL):
 
 def completion(prompt, words, devices, model=MODEL):
     return ["llama-completion", *model_arguments(devices, model), "-p", prompt, "-n", str(words), "--temp", "0", "-no-cnv", "--no-warmup",
-            "--simple-io", "--log-verbosity", "0"]
+            "--simple-io", "--log-verbosity", "1"]
 
 
 def run(command, env, timeout=600):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A real language model through llama.cpp on the backend, against ggml's CPU backend: sentences, perplexity, damaged files, one
-model on two devices in two processes by ggml's RPC backend. TAP on stdout.
+"""A real language model through llama.cpp on the backend, against ggml's CPU backend with the same weights in f32 (with quantised
+ones it rounds activations to 8 bits too): sentences, perplexity, damaged files, one model on two devices in two processes by ggml's
+RPC backend. TAP on stdout.
 
 usage: language_test.py LIBRARY PROGRAM RESULT.json    on $ENPU_DEVICE; PROGRAM is the example (enpu-ggml-nearest)
 """
@@ -31,6 +32,15 @@ class Bench:
     def __init__(self, library, program, folder):
         self.library, self.program, self.folder = library, program, pathlib.Path(folder)
         self.row = {}
+        self._reference = None
+
+    def reference(self):
+        """The same weights as f32."""
+        if not self._reference:
+            path = self.folder / "f32.gguf"
+            checked(llm.run(["llama-quantize", "--allow-requantize", str(llm.MODEL), str(path), "F32"], llm.environment()), "llama-quantize")
+            self._reference = path
+        return self._reference
 
     def npu(self, **more):
         return llm.environment(self.library, ENPU_GGML_REPORT=str(self.folder / "report.json"), **more)
@@ -58,7 +68,7 @@ def the_example_finds_the_same_words(bench):
 def sentences_are_those_of_the_cpu(bench):
     equal = 0
     for prompt in PROMPTS:
-        want = checked(llm.run(llm.completion(prompt, WORDS, []), llm.environment()), "the CPU")
+        want = checked(llm.run(llm.completion(prompt, WORDS, [], bench.reference()), llm.environment()), "the CPU")
         got = checked(llm.run(llm.completion(prompt, WORDS, ["NPU0"]), bench.npu()), "the NPU")
         assert got.startswith(prompt) and ANSWERS.get(prompt, "") in got, got
         equal += got == want
@@ -73,20 +83,13 @@ def perplexity_is_that_of_the_cpu(bench):
     text = bench.folder / "text.txt"
     text.write_text(TEXT.read_text(encoding="utf-8")[:TEXT_BYTES], encoding="utf-8")
     found = {}
-    for name, devices, environment in (("cpu", [], llm.environment()), ("npu", ["NPU0"], bench.npu())):
-        done = llm.run(["llama-perplexity", *llm.model_arguments(devices), "-f", inside(bench, text)], environment)
+    for name, devices, model, environment in (("cpu_f32", [], bench.reference(), llm.environment()), ("npu", ["NPU0"], llm.MODEL, bench.npu())):
+        done = llm.run(["llama-perplexity", *llm.model_arguments(devices, model), "-f", str(text)], environment)
         found[name] = llm.perplexity(checked(done, name) + done[2])
         assert found[name], done[2][-1500:]
-    difference = abs(found["npu"] / found["cpu"] - 1)
+    difference = abs(found["npu"] / found["cpu_f32"] - 1)
     bench.row.update(perplexity=found, perplexity_differs=round(difference, 5))
-    # The CPU backend rounds activations to 8 bits for its products, the NPU computes in f32.
-    assert difference < 0.02, found
-
-
-def inside(bench, path):
-    """The frameworks' root has a /tmp of its own, so files for it lie in the build folder."""
-    assert str(path).startswith(str(bench.folder))
-    return str(path)
+    assert difference < 0.002, found
 
 
 def damaged_files_end_with_an_error(bench):
@@ -98,7 +101,7 @@ def damaged_files_end_with_an_error(bench):
     for name, content in cases.items():
         path = bench.folder / "damaged.gguf"
         path.write_bytes(content)
-        for command in ([bench.program, inside(bench, path), "king"], llm.completion("x", 2, ["NPU0"], path)):
+        for command in ([bench.program, str(path), "king"], llm.completion("x", 2, ["NPU0"], path)):
             status, _, err = llm.run(command, bench.npu(), 120)
             assert 0 < status < 128 and err.strip(), f"{pathlib.Path(command[0]).name}, {name}: status {status}, {err[-500:]}"
 
@@ -147,6 +150,7 @@ def main():
     wanted, failed = sys.argv[4:], 0
     tests = [t for t in TESTS if not wanted or t.__name__ in wanted]
     print(f"1..{len(tests)}", flush=True)
+    # The frameworks' root has a /tmp of its own.
     with tempfile.TemporaryDirectory(dir=pathlib.Path(library).parent) as folder:
         bench = Bench(library, program, folder)
         for number, test in enumerate(tests, 1):
