@@ -15,7 +15,8 @@ from .paths import GuestError, say
 
 READY_S = 90  # cold boot on a busy machine without KVM
 # The sanitizer kernel does all that the others do, several times slower, and keeps shadow memory and freed memory.
-SLOWER = 5 if paths.VARIANT == "debug" else 1
+# On a machine that is busy with other things, ENPU_PATIENCE=N makes every deadline of and in a guest N times as long.
+SLOWER = (5 if paths.VARIANT == "debug" else 1) * max(1, int(os.environ.get("ENPU_PATIENCE", "1")))
 DEBUG_MEMORY = {"1G": "2G"}
 # Where programs in the guest find libraries and the device. The first device there is: a program before may have removed it and found it
 # again under the next name.

@@ -119,11 +119,6 @@ bool falls_asleep(int limit_ms) {
     return put(power / "autosuspend_delay_ms", delay) && asleep;
 }
 
-int slower() {
-    const char* times = getenv("ENPU_SLOWER");
-    return times ? std::max(1, atoi(times)) : 1;
-}
-
 uint64_t local_free() {
     try {
         enpu_memory_info info{};

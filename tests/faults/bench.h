@@ -7,7 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "slower.h"
+
 namespace enpu::faults {
+
+using test::slower;
 
 // Text of a file of the device in debugfs or sysfs; empty when it cannot be read.
 std::string debugfs(const std::string& name);
@@ -31,8 +35,6 @@ bool bus_reset();
 std::string leftovers();
 // Nothing keeps the device awake any more: it goes to sleep when it is let.
 bool falls_asleep(int limit_ms);
-// How many times slower than the usual guest this one is, for limits in time.
-int slower();
 // Of local memory; ~0 while the device does not answer.
 uint64_t local_free();
 

@@ -101,7 +101,7 @@ TEST_CASE("signals interrupt a VM_MAP that takes long, and it gets on between th
     const itimerval often{{0, 10'000}, {0, 10'000}};
     REQUIRE(setitimer(ITIMER_REAL, &often, nullptr) == 0);
     int interrupted = 0, error = 0;
-    const int64_t until = deadline(std::chrono::seconds(60));
+    const int64_t until = deadline(std::chrono::seconds(60) * slower());
     do {
         drm_enpu_vm_map args{kBigVa, 0, size, handle, DRM_ENPU_MAP_READ};
         error = ioctl(device.fd(), DRM_IOCTL_ENPU_VM_MAP, &args) ? errno : 0;

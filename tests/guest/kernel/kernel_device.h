@@ -14,6 +14,7 @@
 
 #include "enpu_commands.h"
 #include "enpu_hw.h"
+#include "slower.h"
 
 namespace enpu::test {
 
@@ -25,7 +26,7 @@ constexpr uint64_t kVa = 0x1'0000'0000;
 // Absolute CLOCK_MONOTONIC time, for the timeouts of the interface.
 int64_t deadline(std::chrono::milliseconds from_now);
 inline int64_t soon() {
-    return deadline(std::chrono::seconds(20));
+    return deadline(std::chrono::seconds(20) * slower());
 }
 
 // An open device node: one address space.

@@ -117,7 +117,7 @@ pid_t start(int (*work)(volatile uint32_t*), volatile uint32_t* rounds) {
 
 template <typename Condition>
 bool within(int seconds, Condition condition) {
-    const int64_t until = deadline(std::chrono::seconds(seconds));
+    const int64_t until = deadline(std::chrono::seconds(seconds) * slower());
     while (!condition()) {
         if (deadline({}) > until) return false;
         usleep(10'000);
