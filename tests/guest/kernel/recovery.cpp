@@ -115,7 +115,9 @@ bool find_node(const std::string& device) {
         for (const auto& entry : std::filesystem::directory_iterator(device + "/accel", error)) {
             const std::string node = "/dev/accel/" + entry.path().filename().string();
             setenv("ENPU_DEVICE", node.c_str(), 1);
-            if (access(node.c_str(), R_OK | W_OK) == 0) return true;
+            // There a moment before it can be opened.
+            const int fd = open(node.c_str(), O_RDWR | O_CLOEXEC);
+            if (fd >= 0) return close(fd) == 0;
         }
         return false;
     });
