@@ -119,17 +119,17 @@ def growth():
 
 
 def process_counts(pid):
-    """(wake-ups, processor ticks) of a process by thread name."""
+    """(name, wake-ups, ns of processor time) of each thread of a process."""
     counts = {}
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         try:
             name = (task / "comm").read_text(encoding="ascii").strip()
             status = (task / "status").read_text(encoding="ascii")
-            fields = (task / "stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+            nanoseconds = int((task / "schedstat").read_text(encoding="ascii").split()[0])
         except OSError:
             continue
         wakeups = int(status.split("\nvoluntary_ctxt_switches:")[1].split()[0])
-        counts[task.name] = (name, wakeups, int(fields[11]) + int(fields[12]))
+        counts[task.name] = (name, wakeups, nanoseconds)
     return counts
 
 
@@ -139,9 +139,17 @@ def idle_guest_sample(session, seconds):
     time.sleep(seconds)
     after = process_counts(session.machine.process.pid)
     wakeups = sum(after[t][1] - before[t][1] for t in after if t in before)
-    ticks = sum(after[t][2] - before[t][2] for t in after if t in before)
+    nanoseconds = sum(after[t][2] - before[t][2] for t in after if t in before)
     device = sum(after[t][1] - before[t][1] for t in after if t in before and "enpu" in after[t][0])
-    return wakeups / seconds, ticks / seconds * 1e4, device / seconds
+    return wakeups / seconds, nanoseconds / seconds / 1e3, device / seconds
+
+
+def wait_for_sleep(session):
+    """Until the driver has put the idle device to sleep, two seconds after its last job: that wakes every engine once, and is not rest."""
+    status, output = session.run("s=/sys/class/accel/accel0/device/power/runtime_status; for i in $(seq 100); do "
+                                 "[ \"$(cat $s)\" = suspended ] && exit 0; sleep 0.1; done; cat $s; exit 1", 60)
+    if status:
+        raise GuestError(f"the idle device does not go to sleep, it is {output.strip()[-100:]}")
 
 
 def idle():
@@ -161,7 +169,8 @@ def idle():
                 status, output = session.run(f"{ENVIRONMENT}/enpu/bin/enpu-copy", 60)
                 if status:
                     raise GuestError(f"enpu-copy failed: {output.strip()[-200:]}")
-            time.sleep(2)
+                wait_for_sleep(session)
+            time.sleep(1)
             samples[name] = [idle_guest_sample(session, seconds) for _ in range(rounds)]
             problems += session.problems()
     with_device, without = samples["with"], samples["without"]
