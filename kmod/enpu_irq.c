@@ -128,8 +128,8 @@ static irqreturn_t enpu_irq(int irq, void *data)
 	struct enpu_vector *vector = data;
 
 	/*
-	 * Each assertion sends a message, also of a vector that is pending; that is for who unmasks it.
-	 * So a completion does not pay for a register access, which leaves the guest.
+	 * Each assertion sends a message, also of a vector that is pending: that is for who unmasks
+	 * it. So a completion does not pay for a register access, which leaves the guest.
 	 */
 	if (!vector->index)
 		enpu_write32(vector->edev, ENPU_REG_IRQ_PENDING, BIT(vector->index));
