@@ -46,10 +46,10 @@ int64_t blocks_of(int64_t outputs) {
 }
 
 // The sums of two times 16 pixels and two times 16 outputs: tiles 0 to 3; x in 4 and 5, weights in 6 and 7. With `both`
-// false the second 16 pixels are left out. between() is called after each step: the tiles go on meanwhile.
+// false the second 16 pixels are left out. `row`: bytes from the sums of a pixel to those of the next. between() is called after each step: the tiles go on meanwhile.
 template <bool both, class Between>
 ENPU_TILES void sum_up(const TileProduct& p, const uint8_t* x, const std::byte* weights,
-                       int32_t* sums, Between&& between) {
+                       int32_t* sums, int64_t row, Between&& between) {
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
@@ -72,11 +72,14 @@ ENPU_TILES void sum_up(const TileProduct& p, const uint8_t* x, const std::byte* 
             between();
         }
     }
-    constexpr int64_t kRow = kTileOutputs * sizeof(int32_t);
-    _tile_stored(0, sums, kRow);
-    _tile_stored(1, sums + kSide, kRow);
-    _tile_stored(2, sums + kSide * kTileOutputs, kRow);
-    _tile_stored(3, sums + kSide * kTileOutputs + kSide, kRow);
+    auto* to = reinterpret_cast<std::byte*>(sums);
+    const auto right = static_cast<int64_t>(kSide * sizeof(int32_t));
+    _tile_stored(0, to, row);
+    _tile_stored(1, to + right, row);
+    if constexpr (both) {
+        _tile_stored(2, to + kSide * row, row);
+        _tile_stored(3, to + kSide * row + right, row);
+    }
 }
 
 // A block of sums to its places.
@@ -173,6 +176,9 @@ void run_part(const TileProduct& p, const uint8_t* x, const std::byte* weights,
     Finisher before{out};
     const int64_t steps = 2 * steps_of(static_cast<int64_t>(p.lines.size()), p.terms);
     const auto between = [&] { before.advance(); };
+    // Whole blocks of sums that are the result are made where they belong.
+    const bool plain = out.plain_step != 0 && p.pixels >= kTilePixels;
+    const auto row = plain ? out.plain_step : static_cast<int64_t>(kTileOutputs * sizeof(int32_t));
     unsigned turn = 0;
     for (int64_t pixel = 0; pixel < p.pixels; pixel += kTilePixels) {
         // The last block overlaps the one before.
@@ -181,14 +187,18 @@ void run_part(const TileProduct& p, const uint8_t* x, const std::byte* weights,
         const uint8_t* from = x + first * p.pixel_step;
         for (int64_t block = 0; block < blocks_of(p.outputs); ++block, turn ^= 1) {
             const std::byte* w = weights + 2 * block * half;
+            int32_t* to = sums[turn];
+            if (plain)
+                to = reinterpret_cast<int32_t*>(out.y + out.places[first]) +
+                     first_output(p.outputs, block);
             for (const int64_t n : {0, 1}) {
-                int32_t* to = sums[turn] + n * kHalf;
                 if (pixels > kSide) {
-                    sum_up<true>(p, from, w + n * half, to, between);
+                    sum_up<true>(p, from, w + n * half, to + n * kHalf, row, between);
                 } else {
-                    sum_up<false>(p, from, w + n * half, to, between);
+                    sum_up<false>(p, from, w + n * half, to + n * kHalf, row, between);
                 }
             }
+            if (plain) continue;
             before.begin(sums[turn], first_output(p.outputs, block), first, pixels, steps);
         }
     }

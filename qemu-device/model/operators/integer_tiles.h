@@ -34,6 +34,9 @@ struct TileOutput {
     uint32_t act;
     std::byte* y;
     const int64_t* places;  // of each pixel, in bytes from y; negative: nowhere
+    // Where 32-bit sums are the result and nothing is added: bytes from a pixel to the next, all of which have
+    // places. 0 otherwise.
+    int64_t plain_step = 0;
 };
 
 // May this process use the tiles of this processor?

@@ -24,8 +24,9 @@ struct Shape {
 };
 
 // Sums by tiles into rows of outputs + 1 numbers: the last of each is nobody's.
-std::vector<int32_t> by_tiles(const Shape& s, unsigned threads, const std::vector<uint8_t>& x,
-                              const std::vector<int8_t>& w, const std::vector<int32_t>& addends) {
+std::vector<int32_t> by_tiles(const Shape& s, unsigned threads, bool plain,
+                              const std::vector<uint8_t>& x, const std::vector<int8_t>& w,
+                              const std::vector<int32_t>& addends) {
     Quiet progress;
     const auto lines = static_cast<int64_t>(s.lines.size());
     std::vector<std::byte> packed(tile_weights_bytes(s.outputs, lines, s.terms));
@@ -35,7 +36,8 @@ std::vector<int32_t> by_tiles(const Shape& s, unsigned threads, const std::vecto
     std::vector<int32_t> y(static_cast<size_t>(s.pixels * (s.outputs + 1)), 77);
     std::vector<int64_t> places(static_cast<size_t>(s.pixels));
     for (int64_t i = 0; i < s.pixels; ++i)
-        places[i] = i % 5 == 4 ? -1 : i * (s.outputs + 1) * static_cast<int64_t>(sizeof(int32_t));
+        places[i] =
+            !plain && i % 5 == 4 ? -1 : i * (s.outputs + 1) * static_cast<int64_t>(sizeof(int32_t));
     TileProduct product{s.pixels, s.outputs, s.terms, s.terms, s.lines};
     REQUIRE(static_cast<size_t>(product.input_bytes()) <= x.size());
     in_arena(threads, [&] {
@@ -45,12 +47,14 @@ std::vector<int32_t> by_tiles(const Shape& s, unsigned threads, const std::vecto
                    {},
                    0,
                    reinterpret_cast<std::byte*>(y.data()),
-                   places.data()});
+                   places.data(),
+                   plain ? (s.outputs + 1) * static_cast<int64_t>(sizeof(int32_t)) : 0});
     });
     return y;
 }
 
-void compare(const Shape& s, bool extreme, unsigned threads) {
+// `plain`: nothing is added, and every pixel has a place.
+void compare(const Shape& s, bool extreme, unsigned threads, bool plain = false) {
     std::mt19937 random(static_cast<unsigned>(s.pixels * 131 + s.terms));
     const auto lines = static_cast<int64_t>(s.lines.size());
     const TileProduct product{s.pixels, s.outputs, s.terms, s.terms, s.lines};
@@ -59,13 +63,13 @@ void compare(const Shape& s, bool extreme, unsigned threads) {
     std::vector<int32_t> addends(static_cast<size_t>(s.outputs));
     for (auto& v : x) v = extreme ? 255 : static_cast<uint8_t>(random());
     for (auto& v : w) v = extreme ? int8_t{-128} : static_cast<int8_t>(random());
-    for (auto& v : addends) v = static_cast<int32_t>(random());
-    const std::vector<int32_t> y = by_tiles(s, threads, x, w, addends);
+    for (auto& v : addends) v = plain ? 0 : static_cast<int32_t>(random());
+    const std::vector<int32_t> y = by_tiles(s, threads, plain, x, w, addends);
     int64_t wrong = 0;
     for (int64_t i = 0; i < s.pixels; ++i) {
         for (int64_t o = 0; o <= s.outputs; ++o) {
             uint32_t sum = 77;
-            if (o < s.outputs && i % 5 != 4) {
+            if (o < s.outputs && (plain || i % 5 != 4)) {
                 sum = static_cast<uint32_t>(addends[o]);
                 for (int64_t n = 0; n < lines; ++n)
                     for (int64_t t = 0; t < s.terms; ++t)
@@ -89,6 +93,7 @@ TEST_CASE("tiles of 8-bit integers sum up exactly") {
             compare({pixels, outputs, 50, {0, 200, 7}}, false, 3);
         }
         compare({pixels, 64, 4096, {0}}, true, 2);
+        compare({pixels, 130, 100, {0}}, false, 2, true);
         compare({pixels, 70, 130, {64, 0}}, true, 1);
     }
 }

@@ -310,11 +310,15 @@ Outcome DotProductMatmul::run_on_tiles(const Part& part) {
     std::vector<int64_t> places(static_cast<size_t>(part.rows));
     for (int64_t row = 0; row < part.rows; ++row)
         places[row] = part.rows == 1 ? 0 : row * to.strides[0] * element;
+    const bool plain =
+        !requantiser_.makes_bytes() && part.rows > 1 && to.strides[0] > 0 &&
+        std::all_of(addends_.begin(), addends_.end(), [](int32_t a) { return a == 0; });
     in_arena(call_.progress.threads(), [&] {
         const uint8_t* a = tile_input(part, product);
-        run_tiles(product, call_.progress.threads(), a, tiles_,
-                  {requantiser_.scales(), addends_.data(), requantiser_.rule(),
-                   requantiser_.activation(), to.data, places.data()});
+        run_tiles(
+            product, call_.progress.threads(), a, tiles_,
+            {requantiser_.scales(), addends_.data(), requantiser_.rule(), requantiser_.activation(),
+             to.data, places.data(), plain ? to.strides[0] * element : 0});
         if (in_place) return;
         if (requantiser_.makes_bytes()) return copy_bytes(to, window, 0);
         store_integers(to, window);

@@ -188,6 +188,9 @@ def tiled_matmul(device):
             left.zero_point = zx
             right = pack(device, "MATMUL", Tensor(b, w, zero_point=zw))
             note = f"{m} {k} {n} {a} {b} zero points {zx} {zw} {layout}"
+            y = output("I32", sums.shape, layout)
+            assert device.run("MATMUL", [left, right, None, None, None, y]) == "done"
+            check_equal(y.data, sums, note)
             for shape in ((1, 1, n), (1, m, 1), (2, m, n)):
                 bias = rng.integers(-9000, 9000, shape).astype(np.int32)
                 operand = broadcast("I32", bias, sums.shape)
