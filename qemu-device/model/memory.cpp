@@ -42,7 +42,8 @@ Memory::Memory(const Host& host, Mmu& mmu, Faults& faults, uint32_t engine, std:
       faults_(faults),
       engine_(engine),
       local_(local),
-      bounce_(std::make_unique<std::byte[]>(kBounceBytes)) {}
+      bounce_(std::make_unique<std::byte[]>(kBounceBytes)),
+      ranges_(std::make_unique<Range[]>(kRanges)) {}
 
 bool Memory::run_at(Space space, uint64_t address, uint64_t wanted, enpu_access access,
                     Translation& run, Fault& fault) {
@@ -161,11 +162,27 @@ bool Memory::fill(uint32_t as_id, uint64_t to, uint64_t bytes, uint64_t pattern,
     return true;
 }
 
+Memory::Range& Memory::range_slot(uint32_t as_id, uint64_t va, uint64_t bytes, enpu_access access) {
+    uint64_t number = (va / ENPU_PACKET_ALIGN + bytes) * 4 + access + as_id * 37;
+    number += number >> 8;
+    number += number >> 16;
+    return ranges_[number % kRanges];
+}
+
 bool Memory::resolve(uint32_t as_id, uint64_t va, uint64_t bytes, enpu_access access,
                      std::byte*& pointer, Fault& fault) {
+    Range& known = range_slot(as_id, va, bytes, access);
+    const uint32_t epoch = mmu_.epoch(as_id);
+    if (known.va == va && known.bytes == bytes && known.as_id == as_id && known.epoch == epoch &&
+        known.access == access && !faults_.armed()) {
+        mmu_.count_hits(known.pages);
+        pointer = known.pointer;
+        return true;
+    }
     pointer = nullptr;
     bool contiguous = true;
-    for (uint64_t done = 0; done < bytes;) {
+    uint64_t pages = 0;
+    for (uint64_t done = 0; done < bytes; ++pages) {
         Translation page;
         if (!mmu_.translate(as_id, va + done, access, page, fault)) return false;
         if (done == 0 && page.local) pointer = local_ + page.address;
@@ -173,6 +190,7 @@ bool Memory::resolve(uint32_t as_id, uint64_t va, uint64_t bytes, enpu_access ac
         done += page.bytes;
     }
     if (!contiguous) pointer = nullptr;
+    if (pointer != nullptr) known = {va, bytes, pages, as_id, epoch, access, pointer};
     return true;
 }
 

@@ -48,6 +48,17 @@ class Memory {
     }
 
   private:
+    // A range that was contiguous local memory: found again without a look at each of its pages, as a TLB of ranges
+    // would, while the epoch lasts in which it was found.
+    struct Range {
+        uint64_t va = ~0ull, bytes = 0, pages = 0;
+        uint32_t as_id = 0, epoch = 0;
+        enpu_access access = ENPU_ACCESS_NONE;
+        std::byte* pointer = nullptr;
+    };
+    static constexpr unsigned kRanges = 256;
+    Range& range_slot(uint32_t as_id, uint64_t va, uint64_t bytes, enpu_access access);
+
     // The longest run from a VA on that is contiguous where it lies, at most `wanted` bytes.
     bool run_at(Space space, uint64_t address, uint64_t wanted, enpu_access access,
                 Translation& run, Fault& fault);
@@ -61,6 +72,7 @@ class Memory {
     uint32_t engine_;
     std::byte* local_;
     std::unique_ptr<std::byte[]> bounce_;
+    std::unique_ptr<Range[]> ranges_;
     uint64_t read_bytes_ = 0, written_bytes_ = 0;
 };
 

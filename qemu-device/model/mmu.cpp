@@ -84,7 +84,7 @@ bool Mmu::translate(uint32_t as_id, uint64_t va, enpu_access access, Translation
     if (va >= kVaEnd) return refuse(ENPU_MMU_CAUSE_RANGE);
 
     // The epoch first: a translation made across an invalidation counts as old.
-    const uint32_t epoch = spaces_[as_id].epoch.load(std::memory_order_acquire);
+    const uint32_t epoch = this->epoch(as_id);
     uint64_t pte = 0;
     if (!lookup(as_id, va, epoch, pte)) {
         const uint64_t root = spaces_[as_id].root.load(std::memory_order_acquire);

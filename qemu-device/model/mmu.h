@@ -46,6 +46,13 @@ class Mmu {
     // False with the reason in fault.
     bool translate(uint32_t as_id, uint64_t va, enpu_access access, Translation& out, Fault& fault);
 
+    // The age of what translate() gives now. Asked for before: what is made across an invalidation counts as old.
+    uint32_t epoch(uint32_t as_id) const {
+        return spaces_[as_id].epoch.load(std::memory_order_acquire);
+    }
+    // Pages whose translations somebody has kept.
+    void count_hits(uint64_t pages) { hits_ += pages; }
+
     // Since they were last asked for.
     uint64_t take_hits() { return std::exchange(hits_, 0); }
     uint64_t take_misses() { return std::exchange(misses_, 0); }

@@ -64,6 +64,49 @@ float get_float(Rig& rig, uint64_t va) {
 
 }  // namespace
 
+TEST_CASE("An operand is found again where it was until its translation is invalidated") {
+    Rig rig(mode(GENERATE(true, false)));
+    rig.set_up();
+    auto queue = rig.queue(0, 0);
+    // Two buffers in local memory, of two pages each, that one VA leads to in turn.
+    constexpr uint64_t kShared = 0x600000000, kPage = 4096;
+    const uint64_t values[2] = {rig.local_buffer(2 * kPage), rig.local_buffer(2 * kPage)};
+    const uint64_t y = rig.local_buffer(2 * kPage);
+    const auto map = [&](uint64_t i, uint64_t second) {
+        const uint64_t offset = rig.host(values[i]) - rig.local.get();
+        constexpr uint64_t kLocal = ENPU_PTE_READ | ENPU_PTE_LOCAL;
+        rig.map(kShared, offset, kPage, kLocal);
+        rig.map(kShared + kPage, offset + kPage, kPage, second | ENPU_PTE_LOCAL);
+    };
+    const auto push = [&] {
+        return rig.push(queue, move(tensor(kShared, ENPU_DTYPE_U8, {2 * kPage}),
+                                    tensor(y, ENPU_DTYPE_U8, {2 * kPage})));
+    };
+    const auto last = [&] {
+        REQUIRE(rig.wait_fence(queue, push()));
+        return std::to_integer<unsigned>(rig.host(y)[2 * kPage - 1]);
+    };
+    const auto invalidate = [&] {
+        const uint32_t seq = rig.read32(ENPU_REG_TLB_SEQ);
+        rig.write32(ENPU_REG_TLB_INVALIDATE, Rig::kAs);
+        REQUIRE(rig.wait_for([&] { return rig.read32(ENPU_REG_TLB_DONE) == seq + 1; }));
+    };
+    std::memset(rig.host(values[0]), 1, 2 * kPage);
+    std::memset(rig.host(values[1]), 2, 2 * kPage);
+    map(0, ENPU_PTE_READ);
+    CHECK(last() == 1);
+    map(1, ENPU_PTE_READ);
+    CHECK(last() == 1);
+    invalidate();
+    CHECK(last() == 2);
+    // A page in its middle that may not be read any more is missed at once.
+    map(1, ENPU_PTE_WRITE);
+    invalidate();
+    push();
+    REQUIRE(rig.wait_for([&] { return rig.state(0) == ENPU_QUEUE_STATE_FAULTED; }));
+    CHECK(rig.error_record().va == kShared + kPage);
+}
+
 TEST_CASE("Operands in local memory, in guest memory and scattered over pages give the same") {
     Rig rig(mode(GENERATE(true, false)));
     rig.set_up();
