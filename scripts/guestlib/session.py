@@ -80,7 +80,7 @@ class Session:
         self.machine = Machine(self.config, incoming=path)
         os.utime(path)
         self.agent = Agent(self.machine)
-        self.machine.qmp.wait_status(("running",), 20)
+        self.machine.qmp.wait_status(("running",), 20 * SLOWER)
         return True
 
     def _boot(self):

@@ -86,7 +86,10 @@ Count sweep(const FailNth& fail, const Call& call) {
         REQUIRE((ret == 0 || ret == -ENOMEM));
         (ret ? count.failures : count.absorbed)++;
         if (ret == 0 && call.undo) call.undo();
-        CHECK(difference(live_objects(), before, call.kept) == "");
+        // The job of a call that succeeded is freed by a worker.
+        std::string left;
+        eventually([&] { return (left = difference(live_objects(), before, call.kept)).empty(); });
+        CHECK(left == "");
     }
     FAIL("it never succeeds");
     return count;
@@ -102,8 +105,8 @@ TEST_CASE("any allocation of the kernel fails inside any call") {
         const Count count = sweep(fail, call);
         printf("# %-16s %3d failures, %2d made up for\n", call.name, count.failures,
                count.absorbed);
-        // Where the module has an allocation of its own, the kernel has one at least.
-        CHECK((call.hooks == 0 || count.failures > 0));
+        // A call that makes something needs memory. BO_INFO, with one hook, makes an offset only.
+        CHECK((call.hooks < 2 || count.failures > 0));
         all.failures += count.failures;
         all.absorbed += count.absorbed;
     });
