@@ -109,17 +109,17 @@ class Session:
             self.devices[re.search(r",id=([^,]+)", device + extra).group(1)] = device + extra
         self.agent.check(f"date -s @{int(time.time())} >/dev/null\n"
                          f"mount -t 9p -o ro,cache=mmap,{options} share /enpu\n"
-                         f"mount -t 9p -o cache=none,{options} out /out\n")
+                         f"mount -t 9p -o cache=none,{options} out /out\n", 30 * SLOWER)
         npus = sum(1 for d in devices if d.split(",")[0] == "enpu")
         if npus:
             self.agent.check(
                 f"n=0; until [ $(cat /sys/bus/pci/devices/*/class | grep -c 0x1200) -ge {npus} ]; do n=$((n+1)); "
-                "[ $n -lt 200 ] || { echo 'the device did not appear on the PCI bus'; exit 1; }; sleep 0.05; done")
+                f"[ $n -lt {200 * SLOWER} ] || {{ echo 'the device did not appear on the PCI bus'; exit 1; }}; sleep 0.05; done", 30 * SLOWER)
 
     def load_module(self, module):
         self.agent.check(f"insmod /enpu/{module}", 20 * SLOWER)
-        self.agent.check("n=0; until [ -e /dev/accel/accel0 ]; do n=$((n+1)); [ $n -lt 100 ] || "
-                         "{ echo 'enpu.ko made no /dev/accel/accel0'; dmesg | tail -n 20; exit 1; }; sleep 0.05; done")
+        self.agent.check(f"n=0; until [ -e /dev/accel/accel0 ]; do n=$((n+1)); [ $n -lt {100 * SLOWER} ] || "
+                         "{ echo 'enpu.ko made no /dev/accel/accel0'; dmesg | tail -n 20; exit 1; }; sleep 0.05; done", 30 * SLOWER)
 
     def run(self, script, timeout_s=60, on_output=None):
         """(status, output); a hang raises GuestError with a diagnosis."""
