@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// device-bench WHAT [--device SPEC] [--runs N] [--quick] [--no-peer]: measures the device through libenpu,
+// device-bench WHAT [--device SPEC] [--runs N] [--quick] [--no-peer] [--only NAME]: measures the device through libenpu,
 // beside a peer in the same process where there is one. Results go to stdout as JSON.
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
     app.add_option("--device", options.device, "device spec of libenpu");
     app.add_option("--runs", options.runs, "samples of each figure")->check(CLI::Range(3, 1000));
     app.add_flag("--quick", options.quick, "fewer sizes");
+    app.add_option("--only", options.only, "operators whose names hold this");
     app.add_flag("--no-peer", no_peer, "the device alone");
     CLI11_PARSE(app, argc, argv);
     options.peer = !no_peer;

@@ -3,6 +3,7 @@
 // one command; weights are packed beforehand, activations lie channels-last, where other operators leave them.
 #include <algorithm>
 #include <memory>
+#include <string_view>
 
 #include "onednn_peer.h"
 #include "operands.h"
@@ -53,6 +54,7 @@ class Operators {
 // not the operator's cost.
 void Operators::add(const char* name, double work, const std::function<void(enpu_builder*)>& build,
                     const std::function<Peer()>& peer) {
+    if (std::string_view(name).find(options_.only) == std::string_view::npos) return;
     const auto count = static_cast<unsigned>(std::clamp(1e9 / work, 1.0, 200.0));
     const Command command = stand_->timed(ENPU_ENGINE_KIND_COMPUTE, count, build);
     Case c{{name, "ns", work, {}, {}}, {}, {}};

@@ -26,6 +26,7 @@ struct Options {
     unsigned runs = 9;
     bool quick = false;
     bool peer = true;
+    std::string only;  // operators whose names hold it
 };
 
 // One line of the result: samples of ours and, where there is a peer, of the peer, taken in turns.
