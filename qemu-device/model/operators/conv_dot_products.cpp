@@ -34,6 +34,8 @@ class DotProductConv {
     ConvSpec spec_of(const ConvTile& tile) const;
     const void* input(const ConvTile& tile);
     const uint8_t* padded_input(const ConvTile& tile, int64_t w, int64_t bytes);
+    bool has_rows_of_bytes(const View& window, const ConvTile& tile) const;
+    void copy_rows(const View& window, const ConvTile& tile, int64_t w, std::byte* to) const;
     Outcome run_tile(const ConvTile& tile);
     void finish(const ConvTile& tile, int32_t* sums);
     // By tiles of the processor.
@@ -99,6 +101,33 @@ const void* DotProductConv::input(const ConvTile& t) {
     return padded_input(t, t.cols.size + t.cols.pad_before + t.cols.pad_after, 0);
 }
 
+// u8 whose rows have no gaps, and no row that only stands for padding.
+bool DotProductConv::has_rows_of_bytes(const View& window, const ConvTile& t) const {
+    return window.dtype == ENPU_DTYPE_U8 && !t.rows.empty && !t.cols.empty &&
+           (shape_.c == 1 || window.strides[1] == 1) &&
+           (t.cols.size == 1 || window.strides[3] == shape_.c);
+}
+
+// Such a window and its padding, row by row: each byte is written once.
+void DotProductConv::copy_rows(const View& window, const ConvTile& t, int64_t w,
+                               std::byte* to) const {
+    const int64_t c = shape_.c, left = t.cols.pad_before * c, bytes = t.cols.size * c;
+    const auto fill = [&](int64_t count) {
+        std::memset(to, zero_point_, static_cast<size_t>(count));
+        to += count;
+    };
+    for (int64_t image = 0; image < t.images; ++image) {
+        fill(t.rows.pad_before * w * c);
+        for (int64_t row = 0; row < t.rows.size; ++row) {
+            fill(left);
+            to = std::copy_n(window.data + image * window.strides[0] + row * window.strides[2],
+                             bytes, to);
+            fill(w * c - left - bytes);
+        }
+        fill(t.rows.pad_after * w * c);
+    }
+}
+
 // The window of a tile with its padding, `w` columns wide, and in memory of at least so many bytes.
 const uint8_t* DotProductConv::padded_input(const ConvTile& t, int64_t w, int64_t bytes) {
     View window = slice(x_, 0, t.image, t.images);
@@ -107,6 +136,10 @@ const uint8_t* DotProductConv::padded_input(const ConvTile& t, int64_t w, int64_
     const auto count = static_cast<size_t>(t.images * h * w * shape_.c);
     x_tile_ = {};
     x_tile_ = Scratch(std::max(count, static_cast<size_t>(bytes)));
+    if (has_rows_of_bytes(window, t)) {
+        copy_rows(window, t, w, x_tile_.bytes());
+        return static_cast<const uint8_t*>(x_tile_.data());
+    }
     // Of the larger pictures most is not padding, but a fill costs little beside the products.
     if (h != t.rows.size || w != t.cols.size || t.rows.empty || t.cols.empty)
         std::memset(x_tile_.data(), zero_point_, count);
