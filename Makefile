@@ -107,6 +107,11 @@ bench: all ## measurements beside peers, one table; build/results/bench.json and
 test-planted: all ## plant each known mistake into the model or the module: the harness must find it; results in build/results/planted.json
 	@scripts/planted
 
+.PHONY: test-install
+test-install: all package ## install the packages in a clean Debian root, use them in a guest, remove them; needs root, 1 GB in the cache
+	@scripts/setup install
+	@scripts/try-packages
+
 .PHONY: test-vfio
 test-vfio: all ## the bring-up harness on the emulated device below any driver; results in build/results/bringup-vfio.json
 	@scripts/bringup-vfio

@@ -29,6 +29,7 @@ LEFT_OUT = {
     "kernel-debug": "make test-kernel-debug: the guest lane, KUnit and kmemleak on the sanitizer kernel",
     "kernel-next": "make test-kernel-next: the guest lane on the newest kernel of Debian",
     "planted": "make test-planted: mistakes planted into the model and the module, each to be found by the bring-up harness",
+    "install": "make test-install: the packages in a clean Debian root, on the module that DKMS built there (needs root)",
     "vfio": "make test-vfio: the bring-up harness on the device below any driver, behind an IOMMU",
     "browser": "make test-browser: the page of a trace in headless Chromium",
     "frameworks": "make test-frameworks: ggml's own operator tests on the backend",

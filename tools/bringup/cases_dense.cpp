@@ -111,31 +111,41 @@ OperatorCase pool(const std::string& name, uint32_t function) {
 
 }  // namespace
 
+// Plain loops and offsets: a network is checked in an emulated guest, where every step counts.
 std::vector<double> conv2d_reference(const Operand& x, const Operand& w, const Operand& bias,
                                      const Dims& yd, const enpu_conv2d_params& p) {
     std::vector<double> y;
+    y.reserve(count_of(yd));
     const uint32_t per_group = w.dims[1], out_per_group = w.dims[0] / p.groups;
+    const size_t height = x.dims[2], width = x.dims[3];
     for_each_index(yd, [&](const Dims& i) {
         double sum = bias.dtype == ENPU_DTYPE_NONE ? 0 : bias.values[i[1]];
-        for_each_index({per_group, w.dims[2], w.dims[3]}, [&](const Dims& k) {
-            uint32_t h = 0, v = 0;
-            if (source(i[2], k[1], p.stride[0], p.dilation[0], p.pad[0], x.dims[2], &h) &&
-                source(i[3], k[2], p.stride[1], p.dilation[1], p.pad[1], x.dims[3], &v))
-                sum += x.at({i[0], i[1] / out_per_group * per_group + k[0], h, v}) *
-                       w.at({i[1], k[0], k[1], k[2]});
-        });
+        const size_t group = i[1] / out_per_group * per_group;
+        const double* weight = &w.values[size_t{i[1]} * per_group * w.dims[2] * w.dims[3]];
+        for (uint32_t channel = 0; channel < per_group; ++channel) {
+            const double* plane =
+                &x.values[(i[0] * size_t{x.dims[1]} + group + channel) * height * width];
+            for (uint32_t kh = 0; kh < w.dims[2]; ++kh)
+                for (uint32_t kw = 0; kw < w.dims[3]; ++kw, ++weight) {
+                    uint32_t h = 0, v = 0;
+                    if (source(i[2], kh, p.stride[0], p.dilation[0], p.pad[0], x.dims[2], &h) &&
+                        source(i[3], kw, p.stride[1], p.dilation[1], p.pad[1], x.dims[3], &v))
+                        sum += plane[h * width + v] * *weight;
+                }
+        }
         y.push_back(p.act == ENPU_UNARY_RELU ? relu(sum) : sum);
     });
     return y;
 }
 
 std::vector<double> matmul_reference(const Operand& a, const Operand& b, const Operand& bias) {
-    const uint32_t m = a.dims[0], k = a.dims[1], n = b.dims[1];
+    const size_t m = a.dims[0], k = a.dims[1], n = b.dims[1];
     std::vector<double> y;
-    for (uint32_t i = 0; i < m; ++i)
-        for (uint32_t j = 0; j < n; ++j) {
+    y.reserve(m * n);
+    for (size_t i = 0; i < m; ++i)
+        for (size_t j = 0; j < n; ++j) {
             double sum = bias.dtype == ENPU_DTYPE_NONE ? 0 : bias.values[j];
-            for (uint32_t t = 0; t < k; ++t) sum += a.at({i, t}) * b.at({t, j});
+            for (size_t t = 0; t < k; ++t) sum += a.values[i * k + t] * b.values[t * n + j];
             y.push_back(sum);
         }
     return y;

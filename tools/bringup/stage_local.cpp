@@ -24,9 +24,9 @@ void jobs(Machine& machine) {
     for (uint64_t i = 0; i < kBytes / 4; ++i) {
         const bool inside = i >= 4 && i < kBytes / 4 - 4;
         const uint32_t want = inside ? in.as<uint32_t>()[i] : 0;
-        require(out.as<uint32_t>()[i] == want,
-                format("word %llu came back from local memory as %08x, must be %08x",
-                       (unsigned long long)i, out.as<uint32_t>()[i], want));
+        if (out.as<uint32_t>()[i] == want) continue;
+        require(false, format("word %llu came back from local memory as %08x, must be %08x",
+                              (unsigned long long)i, out.as<uint32_t>()[i], want));
     }
     for (uint64_t i = 4; i < 5000; i += 7)
         require_equal("a word of local memory, seen by the CPU", b.as<uint32_t>()[i],

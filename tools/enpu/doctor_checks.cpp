@@ -222,7 +222,9 @@ void Doctor::check_memlock() {
 void Doctor::check_backends() {
     std::error_code code;
     const fs::path self = fs::read_symlink("/proc/self/exe", code).parent_path();
-    setenv("ENPU_HAL_PATH", (self / "../lib").c_str(), 0);
+    // In the build, and as installed.
+    setenv("ENPU_HAL_PATH",
+           ((self / "../lib").string() + ":" + (self / "../" ENPU_LIBDIR).string()).c_str(), 0);
     const hal::Backends& backends = hal::backends();
     std::string names;
     for (const auto& backend : backends.loaded)
@@ -242,7 +244,9 @@ void Doctor::check_backends() {
 void Doctor::check_plugin() {
     std::error_code code;
     const fs::path self = fs::read_symlink("/proc/self/exe", code).parent_path();
-    std::vector<fs::path> places = {self / "../lib/libenpu-ort-ep.so", self / "libenpu-ort-ep.so"};
+    const std::vector<fs::path> places = {self / "../lib/libenpu-ort-ep.so",
+                                          self / "libenpu-ort-ep.so",
+                                          self / "../" ENPU_LIBDIR "/enpu/libenpu-ort-ep.so"};
     for (const fs::path& place : places) {
         if (!fs::exists(place)) continue;
         void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -255,7 +259,8 @@ void Doctor::check_plugin() {
         return;
     }
     add({"onnxruntime", State::kWarning, "libenpu-ort-ep.so is not beside this program",
-         "ONNX Runtime programs name the plug-in by its path", "make cpp; docs/onnxruntime.md"});
+         "ONNX Runtime programs name the plug-in by its path",
+         "pip install enpu_onnxruntime-*.whl (make package), or make cpp"});
 }
 
 std::vector<Finding> Doctor::run() {
