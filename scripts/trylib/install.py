@@ -54,10 +54,12 @@ class Trial:
         return f"{len(debs)} packages, {len(self.files)} files"
 
     def dkms(self):
-        status = self.root.inside("dkms status -m enpu").strip()
-        if f"{self.release}, x86_64: installed" not in status:
-            raise GuestError(f"dkms status says '{status}'\n" + "\n".join(p.read_text(errors="replace")[-3000:] for p in self.root.path("var/lib/dkms/enpu").rglob("make.log")))
-        return status.splitlines()[0] + ", " + self.root.inside(f"modinfo -k {self.release} -n enpu").strip()
+        status = self.root.inside("dkms status -m enpu")
+        done = next((line for line in status.splitlines() if f"{self.release}, x86_64: installed" in line), None)
+        if not done:
+            logs = [p.read_text(encoding="utf-8", errors="replace")[-3000:] for p in self.root.path("var/lib/dkms/enpu").rglob("make.log")]
+            raise GuestError(f"dkms status says '{status}'\n" + "\n".join(logs))
+        return f"{done}; {self.root.inside(f'modinfo -k {self.release} -n enpu').strip()}"
 
     def pip(self):
         python = self.root.inside("python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'").strip()

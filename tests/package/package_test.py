@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Installs into an empty folder, moves that elsewhere, and uses it from there: the tool, a C program by pkg-config, a C++ program by
 CMake. Then makes the packages and looks into them. Prints TAP."""
+import json
 import os
 import pathlib
 import shutil
@@ -82,6 +83,12 @@ class Installed:
     def tool(self):
         assert "compute" in run([self.usr / "bin/enpu", "info", "-d", "sim"], env=self.env)
         assert "passed" in run([self.usr / "bin/enpu", "validate", "-r", "gemm", "-d", "sim"], env=self.env)
+        # No device is needed to find what was installed beside the tool.
+        done = subprocess.run([self.usr / "bin/enpu", "doctor", "--json"], env=self.env, stdout=subprocess.PIPE, timeout=60, check=False)
+        states = {check["check"]: check for check in json.loads(done.stdout)["checks"]}
+        wanted = ["hal backends"] + (["onnxruntime"] if (BUILD / "lib/libenpu-ort-ep.so").exists() else [])
+        for name in wanted:
+            assert states[name]["state"] == "ok", states[name]
 
     def completion(self):
         script = (f". {self.usr}/share/bash-completion/completions/enpu; COMP_WORDS=(enpu smi --j); COMP_CWORD=2; _enpu enpu --j smi; "

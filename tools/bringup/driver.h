@@ -30,6 +30,9 @@ class Driver {
     virtual int code(uint64_t job) = 0;
     // Arms an injected fault (enpu_fault.h); false with the reason where that cannot be done.
     virtual bool inject(const std::string& fault, std::string* why_not) = 0;
+    // Until this is called, the device is kept awake: a slow host would else find in any stage what
+    // sleep does to a device.
+    virtual void let_sleep() = 0;
     // The PCI device under /sys; empty for one without.
     virtual std::filesystem::path pci() const = 0;
     // A counter of the driver under pci(); 0 where there is none.

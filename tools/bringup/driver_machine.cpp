@@ -24,6 +24,10 @@ class DriverMachine final : public Machine, public Driver {
     explicit DriverMachine(const std::string& spec) : device_(Device::open(spec.c_str())) {
         for (uint32_t engine = 0; engine < engines(); ++engine)
             lines_.push_back({Context::create(device_), Timeline::create(device_), 0});
+        if (device_.info().local_bytes != 0) {
+            awake_ = Buffer::create(device_, 4096, ENPU_BUFFER_LOCAL);
+            awake_.map();
+        }
     }
 
     std::string name() const override {
@@ -61,6 +65,7 @@ class DriverMachine final : public Machine, public Driver {
     }
     int code(uint64_t job) override;
     bool inject(const std::string& fault, std::string* why_not) override;
+    void let_sleep() override { awake_ = {}; }
     std::filesystem::path pci() const override;
 
   private:
@@ -81,6 +86,7 @@ class DriverMachine final : public Machine, public Driver {
     int settle(uint64_t number, std::string* sentence);
 
     Device device_;
+    Buffer awake_;  // local memory that is mapped keeps a device awake
     std::vector<Line> lines_;
     std::vector<Buffer> buffers_;
     std::map<uint64_t, Job> jobs_;

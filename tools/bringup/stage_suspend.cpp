@@ -58,13 +58,15 @@ void check_reset(Machine& machine, const fs::path& pci, const Memory& memory) {
 }
 
 void jobs(Machine& machine) {
-    const fs::path pci = driver_of(machine, kWhy).pci();
+    Driver& driver = driver_of(machine, kWhy);
+    const fs::path pci = driver.pci();
     if (pci.empty()) throw StageSkipped("the simulator has no power states");
     const auto control = tools::read_text(pci / "power/control");
     if (!control || *control != "auto")
         throw StageSkipped((pci / "power/control").string() + " is not 'auto'");
     // Local memory that is mapped keeps a device awake.
     machine.release();
+    driver.let_sleep();
     const Memory memory = machine.allocate(4096, false);
     for (unsigned round = 1; round <= 2; ++round) check_runtime(machine, pci, memory, round);
     check_reset(machine, pci, memory);
