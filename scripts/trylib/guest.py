@@ -48,10 +48,11 @@ class Guest:
 
     def udev(self):
         # No udev daemon runs here: the rule is tried on the device as it would.
-        said = self.inside("udevadm test /sys/class/accel/accel0", 60)
-        if "60-enpu.rules" not in said:
-            raise GuestError(f"udev does not name the rule:\n{said[-2000:]}")
-        return next(line.strip() for line in said.splitlines() if "60-enpu.rules" in line)
+        said = [line.strip() for line in self.inside("udevadm test /sys/class/accel/accel0", 60).splitlines()]
+        ours = [line.split("60-enpu.rules:")[1] for line in said if "60-enpu.rules:" in line]
+        if not any("GROUP" in line for line in ours) or not any("MODE 0660" in line for line in ours):
+            raise GuestError("udev does not take the rule:\n" + "\n".join(said)[-2000:])
+        return "; ".join(ours)
 
     def doctor(self):
         checks = json.loads(self.inside("enpu doctor --json", 90))["checks"]

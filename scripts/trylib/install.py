@@ -90,8 +90,9 @@ class Trial:
         for path in [*pictures, example / "pictures" / "expected.txt"]:
             shutil.copy2(path, place / path.name)
         shutil.copy2(pathlib.Path(__file__).with_name("use_wheel.py"), place / "use_wheel.py")
-        # The wheel has the library under its full version only; the loader looks for its SONAME.
-        self.root.inside(f"cd {OURS}/ocr && ln -sf {VENV}/lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so.* libonnxruntime.so.1")
+        # The wheel has the library under its full version only; the loader looks for its SONAME, and the library for the other beside it.
+        self.root.inside(f"cd {OURS}/ocr && capi=$(echo {VENV}/lib/python3*/site-packages/onnxruntime/capi) && "
+                         "ln -sf $capi/libonnxruntime.so.* libonnxruntime.so.1 && ln -sf $capi/libonnxruntime_providers_shared.so .")
         return [p.name for p in pictures]
 
     def remove(self):
