@@ -28,6 +28,12 @@ static enum dma_data_direction enpu_userptr_dir(struct enpu_bo *bo)
 	return bo->read_only ? DMA_TO_DEVICE : DMA_BIDIRECTIONAL;
 }
 
+/*
+ * A page may be pinned by any number of BOs at once, so none of them owns it for the DMA API. The
+ * device is coherent, so there is nothing to synchronise either.
+ */
+#define ENPU_USERPTR_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
+
 /* Undoes as much as was done. */
 static void enpu_userptr_release(struct enpu_bo *bo)
 {
@@ -35,7 +41,8 @@ static void enpu_userptr_release(struct enpu_bo *bo)
 	size_t pages = enpu_bo_pages(bo);
 
 	if (bo->sgt.sgl) {
-		dma_unmap_sgtable(obj->dev->dev, &bo->sgt, enpu_userptr_dir(bo), 0);
+		dma_unmap_sgtable(obj->dev->dev, &bo->sgt, enpu_userptr_dir(bo),
+				  ENPU_USERPTR_DMA_ATTRS);
 		sg_free_table(&bo->sgt);
 		unpin_user_pages_dirty_lock(bo->pages, pages, !bo->read_only);
 	}
@@ -96,7 +103,8 @@ static int enpu_userptr_dma_map(struct enpu_bo *bo)
 	      sg_alloc_table_from_pages_segment(&bo->sgt, bo->pages, pages, 0, obj->size,
 						dma_get_max_seg_size(obj->dev->dev), GFP_KERNEL);
 	if (!ret) {
-		ret = dma_map_sgtable(obj->dev->dev, &bo->sgt, enpu_userptr_dir(bo), 0);
+		ret = dma_map_sgtable(obj->dev->dev, &bo->sgt, enpu_userptr_dir(bo),
+				      ENPU_USERPTR_DMA_ATTRS);
 		if (ret)
 			sg_free_table(&bo->sgt);
 	}

@@ -59,6 +59,25 @@ TEST_CASE("read-only memory is never mapped for writing") {
     munmap(p, kPage);
 }
 
+TEST_CASE("memory of the process is wrapped as often as it likes") {
+    Fixture f;
+    uint8_t* p = anonymous(4 * kPage);
+    memset(p, 0x77, 4 * kPage);
+    // Whole, in part and only to be read: kernels that check DMA would have something to say.
+    uint32_t whole = 0, part = 0, again = 0;
+    REQUIRE(wrap(f.device, p, 4 * kPage, 0, &whole) == 0);
+    REQUIRE(wrap(f.device, p + kPage, 2 * kPage, 0, &part) == 0);
+    REQUIRE(wrap(f.device, p, 4 * kPage, DRM_ENPU_USERPTR_READ_ONLY, &again) == 0);
+    REQUIRE(f.device.map(kVa, whole, 4 * kPage) == 0);
+    REQUIRE(f.device.map(kVa + kLargePage, part, 2 * kPage) == 0);
+    CHECK(f.device.close_handle(again) == 0);
+    f.run(f.copy, Commands().fill(kVa + kLargePage, 2 * kPage, 0x11).fill(kVa, 8, 0x22));
+    CHECK(p[0] == 0x22);
+    CHECK(p[kPage] == 0x11);
+    CHECK(p[3 * kPage] == 0x77);
+    munmap(p, 4 * kPage);
+}
+
 TEST_CASE("BO_USERPTR checks its arguments") {
     Device device;
     uint8_t* p = anonymous(4 * kPage);
