@@ -13,9 +13,6 @@
 #include "enpu_local.h"
 #include "enpu_vm.h"
 
-/* Words of a counter block that have a meaning. */
-#define ENPU_COUNTER_WORDS	(ENPU_COUNTER_COPY_BYTES + 1)
-
 union enpu_answer {
 	struct drm_enpu_device_info device;
 	struct drm_enpu_opcode_info opcodes;
@@ -65,15 +62,12 @@ static void enpu_query_opcodes(struct enpu_device *edev, struct drm_enpu_opcode_
 	memcpy(info->dtypes, edev->caps.dtypes, sizeof(info->dtypes));
 }
 
-/* A VM that has never been used has counted nothing, and a reset forgets what was counted. */
+/* Of all the time since the file was opened: sleep and resets take nothing away. */
 static void enpu_query_counters(struct enpu_device *edev, struct enpu_vm *vm, u64 *words)
 {
-	u32 as_id = READ_ONCE(vm->as_id);
-	int i;
-
 	guard(mutex)(&edev->hw_lock);
-	for (i = 0; i < ENPU_COUNTER_WORDS && edev->running && as_id != ENPU_AS_NONE; i++)
-		words[i] = enpu_read64(edev, ENPU_REG_COUNTER(as_id, i));
+	memcpy(words, vm->counted, sizeof(vm->counted));
+	enpu_vm_count(vm, words);
 }
 
 static void enpu_query_memory(struct enpu_device *edev, struct enpu_vm *vm,

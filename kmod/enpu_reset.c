@@ -78,7 +78,10 @@ static void enpu_queue_stop(struct enpu_queue *queue, u64 deadline_ns)
 	queue->blame = 0;
 }
 
-/* Brings all queues to rest between packets, as far as they do. Under hw_lock. */
+/*
+ * Brings all queues to rest between packets, as far as they do, and keeps what the device would
+ * forget. Under hw_lock.
+ */
 void enpu_device_stop_locked(struct enpu_device *edev)
 {
 	u64 deadline = ktime_get_ns() + ENPU_STOP_ALL_TIMEOUT_NS;
@@ -92,6 +95,9 @@ void enpu_device_stop_locked(struct enpu_device *edev)
 	for (i = 0; i < edev->num_queues; i++)
 		if (edev->queues[i] && edev->queues[i]->enabled)
 			enpu_queue_stop(edev->queues[i], deadline);
+	for (i = 0; i < edev->num_as; i++)
+		if (edev->vms[i])
+			enpu_vm_keep_counters(edev->vms[i]);
 }
 
 /* The reset itself. -ETIMEDOUT when it never ends, -ENODEV when the device is gone. */

@@ -87,6 +87,27 @@ void enpu_vm_program(struct enpu_vm *vm)
 		     (vm->root->bus & ENPU_AS_ROOT_ADDR) | ENPU_AS_ROOT_VALID);
 }
 
+/* Adds what the device has counted since it last started to @words; under hw_lock. */
+void enpu_vm_count(struct enpu_vm *vm, u64 *words)
+{
+	struct enpu_device *edev = vm->edev;
+	u32 i;
+
+	lockdep_assert_held(&edev->hw_lock);
+	if (!edev->running || vm->as_id == ENPU_AS_NONE || enpu_device_gone(edev))
+		return;
+	for (i = 0; i < ENPU_COUNTER_WORDS; i++)
+		words[i] += enpu_read64(edev, ENPU_REG_COUNTER(vm->as_id, i));
+}
+
+/* Before the device forgets what it has counted. */
+void enpu_vm_keep_counters(struct enpu_vm *vm)
+{
+	enpu_vm_count(vm, vm->counted);
+	/* What is kept is not counted again should the device not be reset after all. */
+	enpu_write32(vm->edev, ENPU_REG_AS_CTRL(vm->as_id), ENPU_AS_CTRL_CLEAR);
+}
+
 /*
  * Gives the VM its number in hardware, at the first need. -ENOSPC when none is left, -ENODEV,
  * -EIO.

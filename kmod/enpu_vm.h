@@ -12,11 +12,16 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_mm.h>
 
+#include "enpu_hw.h"
+
 struct enpu_bo;
 struct enpu_device;
 struct enpu_pt;
 
 #define ENPU_AS_NONE	U32_MAX
+
+/* Words of a counter block that have a meaning. */
+#define ENPU_COUNTER_WORDS	(ENPU_COUNTER_COPY_BYTES + 1)
 
 /**
  * struct enpu_vm - an address space
@@ -35,6 +40,7 @@ struct enpu_pt;
  * @client_id: of the file, for dumps
  * @comm: name of the process, for dumps
  * @engine_ns: time on compute ([0]) and copy ([1]) engines
+ * @counted: what the device had counted before it was last reset or put to sleep; under hw_lock
  */
 struct enpu_vm {
 	struct kref ref;
@@ -52,6 +58,7 @@ struct enpu_vm {
 	u64 client_id;
 	char comm[TASK_COMM_LEN];
 	atomic64_t engine_ns[2];
+	u64 counted[ENPU_COUNTER_WORDS];
 };
 
 /**
@@ -73,6 +80,8 @@ struct enpu_vm *enpu_vm_get(struct enpu_vm *vm);
 void enpu_vm_put(struct enpu_vm *vm);
 int enpu_vm_activate(struct enpu_vm *vm);
 void enpu_vm_program(struct enpu_vm *vm);
+void enpu_vm_count(struct enpu_vm *vm, u64 *words);
+void enpu_vm_keep_counters(struct enpu_vm *vm);
 struct enpu_bo *enpu_vm_find_bo(struct enpu_vm *vm, u64 va, u64 size, u64 *offset);
 
 int enpu_vm_map_ioctl(struct drm_device *drm, void *data, struct drm_file *file);

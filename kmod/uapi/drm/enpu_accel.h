@@ -74,8 +74,8 @@ enum drm_enpu_ioctl_id {
  * enum drm_enpu_query_type - what DRM_ENPU_QUERY answers
  * @DRM_ENPU_QUERY_DEVICE: struct drm_enpu_device_info
  * @DRM_ENPU_QUERY_OPCODES: struct drm_enpu_opcode_info, what the command processor runs
- * @DRM_ENPU_QUERY_COUNTERS: __u64[], the device's counters of this address space, indexed by enum
- *   enpu_counter of the data sheet
+ * @DRM_ENPU_QUERY_COUNTERS: __u64[], the device's counters of this address space since the file was
+ *   opened, indexed by enum enpu_counter of the data sheet; sleep and resets take nothing away
  * @DRM_ENPU_QUERY_MEMORY: struct drm_enpu_memory_info
  */
 enum drm_enpu_query_type {

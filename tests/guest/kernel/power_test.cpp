@@ -76,6 +76,22 @@ TEST_CASE("an idle device falls asleep and wakes for work") {
             REQUIRE(falls_asleep());
         }
     }
+    SECTION("what the device has counted is not lost in sleep or by a reset") {
+        const auto before = f->device.counters();
+        const auto counted = [&](uint32_t word) {
+            return f->device.counters()[word] - before[word];
+        };
+        for (uint64_t jobs = 1; jobs <= 3; jobs++) {
+            f->run(0, Commands().nop().nop());
+            CHECK(counted(ENPU_COUNTER_JOBS) == jobs);
+            CHECK(counted(ENPU_OPCODE_NOP) == 2 * jobs);
+            REQUIRE(falls_asleep());
+            CHECK(counted(ENPU_COUNTER_JOBS) == jobs);
+            REQUIRE(write_file(sysfs_path("reset"), "1") == 0);
+            CHECK(counted(ENPU_COUNTER_JOBS) == jobs);
+            CHECK(counted(ENPU_OPCODE_NOP) == 2 * jobs);
+        }
+    }
     SECTION("what is opened and closed while it sleeps") {
         const auto resets = counter("device_resets");
         local.reset();
