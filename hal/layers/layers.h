@@ -38,12 +38,25 @@ void note_host_access(const void* pointer, uint64_t bytes, bool writes);
 
 std::unique_ptr<Layer> make_validate_layer(const enpu_hal_plugin& below);
 
-// ---- trace: each call as a line of JSON, in the form of Chrome's and Perfetto's "X" events, with
-// time in microseconds of CLOCK_MONOTONIC, so that it merges with the timeline of the runtime.
+// ---- trace: each call, into a recording and as a line of JSON in the form of Chrome's "X" events,
+// with time in microseconds of CLOCK_MONOTONIC.
 
 // Where lines go; nullptr: the file of ENPU_HAL_TRACE, or standard error.
 using TraceSink = void (*)(const char* line);
 void set_trace_sink(TraceSink sink);
+
+// A call that has ended, told on its thread. What is pointed to lives as long as the call of the
+// recorder, and `name` for ever.
+struct TracedCall {
+    const char* name;  // "queue.submit"
+    uint64_t start_ns, end_ns;
+    uint32_t code;          // enum enpu_hal_code
+    const char* arguments;  // a piece of JSON, without braces
+};
+// Takes part in a recording: true when it kept the call. Then a line is written only where one was
+// asked for, by a sink or ENPU_HAL_TRACE. nullptr: nobody records.
+using TraceRecorder = bool (*)(const TracedCall& call);
+void set_trace_recorder(TraceRecorder recorder);
 
 std::unique_ptr<Layer> make_trace_layer(const enpu_hal_plugin& below);
 

@@ -285,6 +285,35 @@ namespace {
 std::vector<std::string> lines;
 }
 
+TEST_CASE("trace: what a recording keeps is no line, unless one is asked for") {
+    std::string reason;
+    static const enpu_hal_plugin* plugin = with_layers(raw_cpu(), "trace", reason);
+    REQUIRE(plugin);
+    static std::vector<std::string> kept, lines;
+    static bool keeps = true;
+    set_trace_recorder([](const TracedCall& call) {
+        if (!keeps) return false;
+        kept.push_back(std::string(call.name) + ": " + call.arguments);
+        CHECK(call.end_ns >= call.start_ns);
+        return true;
+    });
+    enpu_hal_status status{};
+    enpu_hal_device* device = nullptr;
+    REQUIRE(plugin->driver->open("cpu", &device, &status) == ENPU_HAL_OK);
+    REQUIRE(kept.size() == 1);
+    CHECK(kept[0] == "driver.open: \"spec\":\"cpu\"");
+    set_trace_sink([](const char* line) { lines.emplace_back(line); });
+    plugin->device->close(device);
+    CHECK(kept.size() == 2);
+    CHECK(lines.size() == 1);
+    keeps = false;
+    CHECK(plugin->driver->open("none", &device, &status) != ENPU_HAL_OK);
+    CHECK(kept.size() == 2);
+    CHECK(lines.size() == 2);
+    set_trace_recorder(nullptr);
+    set_trace_sink(nullptr);
+}
+
 TEST_CASE("trace: each call is a line with arguments, time and result") {
     std::string reason;
     static const enpu_hal_plugin* plugin = with_layers(raw_cpu(), "trace", reason);

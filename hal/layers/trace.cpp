@@ -17,17 +17,38 @@ namespace enpu::hal {
 namespace {
 
 std::atomic<TraceSink> trace_sink{nullptr};
+std::atomic<TraceRecorder> trace_recorder{nullptr};
 
-void write_line(const char* line) {
-    if (TraceSink sink = trace_sink.load()) return sink(line);
+// The file of ENPU_HAL_TRACE, or null.
+std::FILE* trace_file() {
     static std::FILE* file = [] {
         const char* path = std::getenv("ENPU_HAL_TRACE");
         std::FILE* opened = path ? std::fopen(path, "ae") : nullptr;
         if (path && !opened) std::fprintf(stderr, "enpu: trace: %s cannot be opened\n", path);
-        return opened ? opened : stderr;
+        return opened;
     }();
+    return file;
+}
+
+void write_line(const TracedCall& call) {
+    const uint64_t took = call.end_ns - call.start_ns;
+    char line[640];
+    std::snprintf(
+        line, sizeof(line),
+        "{\"name\":\"%s\",\"cat\":\"hal\",\"ph\":\"X\",\"ts\":%" PRIu64 ".%03" PRIu64
+        ",\"dur\":%" PRIu64 ".%03" PRIu64 ",\"pid\":%d,\"tid\":%ld,\"args\":{%s%s\"code\":\"%s\"}}",
+        call.name, call.start_ns / 1000, call.start_ns % 1000, took / 1000, took % 1000, getpid(),
+        syscall(SYS_gettid), call.arguments, call.arguments[0] ? "," : "", code_name(call.code));
+    if (TraceSink sink = trace_sink.load()) return sink(line);
+    std::FILE* file = trace_file() ? trace_file() : stderr;
     std::fprintf(file, "%s\n", line);
     std::fflush(file);
+}
+
+void tell(const TracedCall& call) {
+    const TraceRecorder recorder = trace_recorder.load();
+    const bool kept = recorder && recorder(call);
+    if (!kept || trace_sink.load() || trace_file()) write_line(call);
 }
 
 // One call. The arguments are a piece of JSON, without braces.
@@ -41,15 +62,7 @@ class Call {
         va_end(arguments);
     }
     uint32_t ends(uint32_t code) {
-        const uint64_t took = now_ns() - start_;
-        char line[640];
-        std::snprintf(line, sizeof(line),
-                      "{\"name\":\"%s\",\"cat\":\"hal\",\"ph\":\"X\",\"ts\":%" PRIu64 ".%03" PRIu64
-                      ",\"dur\":%" PRIu64 ".%03" PRIu64
-                      ",\"pid\":%d,\"tid\":%ld,\"args\":{%s%s\"code\":\"%s\"}}",
-                      name_, start_ / 1000, start_ % 1000, took / 1000, took % 1000, getpid(),
-                      syscall(SYS_gettid), arguments_, arguments_[0] ? "," : "", code_name(code));
-        write_line(line);
+        tell({name_, start_, now_ns(), code, arguments_});
         return code;
     }
 
@@ -201,6 +214,10 @@ class Trace final : public Layer {
 
 void set_trace_sink(TraceSink sink) {
     trace_sink.store(sink);
+}
+
+void set_trace_recorder(TraceRecorder recorder) {
+    trace_recorder.store(recorder);
 }
 
 std::unique_ptr<Layer> make_trace_layer(const enpu_hal_plugin& below) {

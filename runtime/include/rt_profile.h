@@ -28,6 +28,8 @@ enum rt_profile_flags {
     RT_PROFILE_DEVICE = 1u << 1, /* operations: time in the driver, in the queue, on the engine */
     RT_PROFILE_MEMORY = 1u << 2, /* bytes used and reserved by the pool over time */
     RT_PROFILE_KERNEL = 1u << 3, /* trace events of the kernel driver, where tracefs can be read */
+    RT_PROFILE_HAL = 1u << 4,    /* calls of the backend by thread, with arguments and result, where
+                                    the trace layer is in use: ENPU_HAL_LAYERS=trace */
 };
 
 typedef struct rt_profile_options {
@@ -57,6 +59,7 @@ typedef struct rt_profile_info {
     uint64_t start_ns;
     uint64_t end_ns;
     char kernel_note[128]; /* why there are no kernel events */
+    uint64_t hal_calls;    /* of the backend; 0 without the trace layer */
 } rt_profile_info;
 
 /* Starts recording for the whole process. RT_FAILED_PRECONDITION when it records already. */

@@ -476,7 +476,8 @@ TEST_CASE("exec: threads launch graphs, host functions and copies at the same ti
     std::atomic<int> calls{0}, failures{0};
     std::vector<std::thread> threads;
     void* blocks[kThreads];
-    for (void*& block : blocks) block = f.allocate(4096);
+    // The second half is for the stream that all share: nothing orders it with the others.
+    for (void*& block : blocks) block = f.allocate(8192);
     f.sync();
     for (int t = 0; t < kThreads; ++t)
         threads.emplace_back([&, t] {
@@ -492,7 +493,9 @@ TEST_CASE("exec: threads launch graphs, host functions and copies at the same ti
             for (int i = 0; i < kEach; ++i) {
                 failures += rt_graph_launch(exec, stream) != RT_OK;
                 failures += rt_launch_host_func(stream, count_call, &calls) != RT_OK;
-                failures += rt_fill(t % 2 ? stream : f.stream, blocks[t], 1, 4, 4) != RT_OK;
+                failures += (t % 2 ? rt_fill(stream, blocks[t], 1, 4, 4)
+                                   : rt_fill(f.stream, static_cast<char*>(blocks[t]) + 4096, 1, 4,
+                                             4)) != RT_OK;
             }
             failures += rt_stream_sync(stream, soon()) != RT_OK;
             rt_graph_exec_destroy(exec);

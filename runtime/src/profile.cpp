@@ -10,6 +10,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "common/status.h"
+#include "layers/layers.h"
 #include "stream.h"
 
 namespace enpu::rt::profile {
@@ -69,19 +71,39 @@ std::shared_ptr<DeviceRecorder> recorder_of(rt_device_impl& device) {
 
 }  // namespace
 
-void note_api(const char* name, uint64_t start_ns) {
-    const uint64_t end_ns = rt_now_ns();
+namespace {
+
+// False when nobody records any more. No memory for a note: the call itself is fine.
+bool keep(ApiCall call) {
     try {
         ThreadLog* log = own_log();
-        if (!log) return;
+        if (!log) return false;
         std::lock_guard lock(log->mutex);
         if (log->calls.size() < log->most)
-            log->calls.push_back({name, start_ns, end_ns});
+            log->calls.push_back(std::move(call));
         else
             ++log->dropped;
     } catch (const std::exception&) {
-        // No memory for a note: the call itself is fine.
     }
+    return true;
+}
+
+// What the trace layer of the HAL saw.
+bool note_hal(const hal::TracedCall& call) {
+    if (!on(RT_PROFILE_HAL)) return false;
+    try {
+        std::string note = hal::code_name(call.code);
+        if (call.arguments[0]) note += std::string(", ") + call.arguments;
+        return keep({call.name, call.start_ns, call.end_ns, true, std::move(note)});
+    } catch (const std::exception&) {
+        return true;
+    }
+}
+
+}  // namespace
+
+void note_api(const char* name, uint64_t start_ns) {
+    keep({name, start_ns, rt_now_ns(), false, {}});
 }
 
 rt_status submit(rt_stream_impl& stream, const StreamWork& work, enpu_hal_submission& submission,
@@ -116,8 +138,8 @@ using namespace enpu::rt::profile;
 
 rt_status rt_profile_start(const rt_profile_options* options) {
     return guarded(__func__, [&]() -> rt_status {
-        constexpr uint32_t kAll =
-            RT_PROFILE_API | RT_PROFILE_DEVICE | RT_PROFILE_MEMORY | RT_PROFILE_KERNEL;
+        constexpr uint32_t kAll = RT_PROFILE_API | RT_PROFILE_DEVICE | RT_PROFILE_MEMORY |
+                                  RT_PROFILE_KERNEL | RT_PROFILE_HAL;
         if (options && options->struct_size < sizeof(*options))
             return make_status(RT_INVALID_ARGUMENT, "rt_profile_start",
                                "options: struct_size is %u, must be at least %zu",
@@ -140,6 +162,7 @@ rt_status rt_profile_start(const rt_profile_options* options) {
         session = made;
         generation.fetch_add(1, std::memory_order_release);
         active.store(made->flags);
+        enpu::hal::set_trace_recorder(note_hal);
         return RT_OK;
     });
 }

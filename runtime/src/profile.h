@@ -15,9 +15,12 @@ struct rt_device_impl;
 
 namespace enpu::rt::profile {
 
+// Of the runtime, or, with a note, of the HAL.
 struct ApiCall {
     const char* name = "";
     uint64_t start_ns = 0, end_ns = 0;
+    bool hal = false;
+    std::string note;
 };
 
 struct ThreadLog {

@@ -79,7 +79,7 @@ class Writer {
         std::vector<uint64_t> open;
         for (const ApiCall& call : calls) {
             while (!open.empty() && open.back() <= call.start_ns) close(track, open);
-            trace_.begin(track, call.start_ns, call.name);
+            trace_.begin(track, call.start_ns, call.name, call.note);
             open.push_back(call.end_ns);
         }
         while (!open.empty()) close(track, open);
@@ -187,7 +187,8 @@ rt_status rt_profile_get_info(rt_profile profile, rt_profile_info* info) {
     const uint32_t size = info->struct_size;
     *info = {};
     info->struct_size = size;
-    for (const auto& log : recording.threads) info->api_calls += log->calls.size();
+    for (const auto& log : recording.threads)
+        for (const ApiCall& call : log->calls) ++(call.hal ? info->hal_calls : info->api_calls);
     info->dropped = recording.dropped;
     for (const auto& device : recording.devices) {
         info->operations += device->calls.size();

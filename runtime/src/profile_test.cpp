@@ -68,6 +68,7 @@ class Message {
 struct Slice {
     std::string name;
     uint64_t start = 0, end = 0;
+    std::string note;
 };
 
 struct Trace {
@@ -97,7 +98,8 @@ struct Trace {
             CHECK(tracks.count(track) == 1);  // described before
             CHECK(ns >= last[track]);         // in order
             last[track] = ns;
-            if (event.number(9) == 1) open[track].push_back({event.text(23), ns, 0});
+            if (event.number(9) == 1)
+                open[track].push_back({event.text(23), ns, 0, Message(event.text(4)).text(6)});
             if (event.number(9) == 4) values[track].push_back(event.number(30));
             if (event.number(9) == 2) {
                 REQUIRE_FALSE(open[track].empty());
@@ -299,6 +301,41 @@ TEST_CASE("profile: what goes on after a device closed and another recording") {
     MUST(rt_fill(f.stream, x, 0, 1, 64));
     f.sync();
     CHECK(f.counters().submissions == before + 1);
+}
+
+// Run with ENPU_HAL_LAYERS=trace.
+TEST_CASE("profile: calls of the backend lie in the calls of the runtime that made them",
+          "[trace]") {
+    const char* layers = std::getenv("ENPU_HAL_LAYERS");
+    if (!layers || !contains(layers, "trace")) SKIP("unsupported: no trace layer");
+    Fixture f;
+    Recorded recorded;
+    recorded.start(RT_PROFILE_API | RT_PROFILE_HAL);
+    void* x = f.upload(std::vector<float>(100, 1.0f));
+    f.sync();
+    recorded.stop();
+    OK(rt_free(f.stream, x));  // no longer recorded
+    const Trace trace = recorded.trace();
+    const auto submits = trace.named("thread", "queue.submit");
+    const auto copies = trace.named("thread", "rt_memcpy_h2d");
+    REQUIRE(copies.size() == 1);
+    REQUIRE(submits.size() == 1);
+    CHECK(submits[0].start >= copies[0].start);
+    CHECK(submits[0].end <= copies[0].end);
+    INFO(submits[0].note);
+    CHECK(contains(submits[0].note, "ok"));
+    CHECK(contains(submits[0].note, "\"first\":\"copy\""));
+    CHECK(trace.named("thread", "memory.free").empty());
+    const rt_profile_info info = recorded.info();
+    CHECK(info.hal_calls >= 1);
+    CHECK(info.api_calls >= 3);
+    CHECK(info.dropped == 0);
+    // Not asked for, the calls are not in it.
+    Recorded without;
+    without.start(RT_PROFILE_API);
+    f.sync();
+    without.stop();
+    CHECK(without.info().hal_calls == 0);
 }
 
 TEST_CASE("profile: lines of the kernel's trace") {

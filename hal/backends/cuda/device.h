@@ -81,7 +81,10 @@ struct enpu_hal_fence {
     enpu_hal_fence(enpu_hal_device* owner, uint64_t initial) : device(owner), value(initial) {
         ++device->counters.fences;
     }
-    ~enpu_hal_fence() { --device->counters.fences; }
+    ~enpu_hal_fence() {
+        std::lock_guard last(mutex_);  // whoever signals it may still be on the way out
+        --device->counters.fences;
+    }
     enpu_hal_fence(const enpu_hal_fence&) = delete;
 
     enpu_hal_device* const device;

@@ -50,17 +50,21 @@ void enpu_hal_fence::forget_until(uint64_t point) {
     std::erase_if(announced_, [&](const Announced& each) { return each.point <= point; });
 }
 
+// Who sees the value may destroy the fence at once: nothing of it is touched after the lock, which
+// the destructor takes.
 void enpu_hal_fence::signal(uint64_t point) {
+    enpu_hal_device* const owner = device;
     {
         std::lock_guard lock(mutex_);
         forget_until(point);
         if (value.load() < point) value.store(point);
     }
-    device->sleepers.notify();
-    device->kick();
+    owner->sleepers.notify();
+    owner->kick();
 }
 
 void enpu_hal_fence::fail(const enpu_hal_status& why) {
+    enpu_hal_device* const owner = device;
     {
         std::lock_guard lock(mutex_);
         announced_.clear();
@@ -68,8 +72,8 @@ void enpu_hal_fence::fail(const enpu_hal_status& why) {
         failure_ = why;
         failed.store(true);
     }
-    device->sleepers.notify();
-    device->kick();
+    owner->sleepers.notify();
+    owner->kick();
 }
 
 enpu_hal_status enpu_hal_fence::failure() {
