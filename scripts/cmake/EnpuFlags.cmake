@@ -28,10 +28,6 @@ if(ENPU_SANITIZE)
     # QEMU, a C program, loads the model without the runtime that this check needs.
     add_compile_options(-fno-sanitize=vptr)
   endif()
-  if(ENPU_SANITIZE MATCHES thread)
-    # Fences order what another process or the device sees; our own data is ordered by locks and atomics, which it knows.
-    add_compile_options(-Wno-tsan)
-  endif()
   # gcc's flow analysis reports false positives in instrumented library headers.
   add_compile_options(-Wno-maybe-uninitialized)
 endif()

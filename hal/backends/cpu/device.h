@@ -41,7 +41,10 @@ struct enpu_hal_fence {
         : device(owner), value(initial) {
         ++device->counters.fences;
     }
-    ~enpu_hal_fence() { --device->counters.fences; }
+    ~enpu_hal_fence() {
+        std::lock_guard last(failure_mutex);  // whoever fails it may still be on the way out
+        --device->counters.fences;
+    }
 
     enpu_hal_device* device;
     std::atomic<uint64_t> value;
