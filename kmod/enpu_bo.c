@@ -121,6 +121,9 @@ static struct enpu_bo *enpu_host_create(struct enpu_device *edev, u64 size)
 	if (size > ENPU_HOST_MAX_BYTES || size >> PAGE_SHIFT > totalram_pages())
 		return ERR_PTR(-ENOMEM);
 	shmem = drm_gem_shmem_create(&edev->drm, size);
+	/* What shmem calls a lack of space is one of memory for its inode. */
+	if (shmem == ERR_PTR(-ENOSPC))
+		return ERR_PTR(-ENOMEM);
 	if (IS_ERR(shmem))
 		return ERR_CAST(shmem);
 	bo = to_enpu_bo(&shmem->base);
