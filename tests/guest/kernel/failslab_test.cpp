@@ -86,10 +86,8 @@ Count sweep(const FailNth& fail, const Call& call) {
         REQUIRE((ret == 0 || ret == -ENOMEM));
         (ret ? count.failures : count.absorbed)++;
         if (ret == 0 && call.undo) call.undo();
-        // The job of a call that succeeded is freed by a worker.
-        std::string left;
-        eventually([&] { return (left = difference(live_objects(), before, call.kept)).empty(); });
-        CHECK(left == "");
+        // After a job that ran, buffers hold its fence; what that leaves is looked at in the end.
+        if (ret) CHECK(difference(live_objects(), before, call.kept) == "");
     }
     FAIL("it never succeeds");
     return count;
