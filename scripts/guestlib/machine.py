@@ -105,8 +105,9 @@ class Machine:
         self.errors = open(self.dir / "stderr", "w+", encoding="utf-8", errors="replace")
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, end_by_exit)
-        self.process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=self.errors, stderr=self.errors,
-                                        start_new_session=True)
+        # The kernel ends QEMU where we are killed and can close nothing; a test of the guest lane sees it.
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", *args], stdin=subprocess.DEVNULL,
+                                        stdout=self.errors, stderr=self.errors, start_new_session=True)
 
     def _accept(self, listener):
         def accept():

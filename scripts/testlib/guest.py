@@ -20,6 +20,9 @@ from .runner_checks import run_runner
 # Variables that choose what a test in the guest does, passed on from here.
 PASSED_ON = ("ENPU_FAULTS", "ENPU_SEED", "ENPU_FUZZ_SECONDS", "ENPU_FUZZ_SEED")
 
+# Catch2's exit status of a program whose cases were all skipped.
+ALL_SKIPPED = 4
+
 
 def selected(options, lane):
     for test in read_list()["tests"]:
@@ -135,7 +138,7 @@ def run_test(session, config, test, rows):
     own = cts.take(report.with_name(f"{name}.cts.json"), name, "guest", level) or read_cases(report, output, level, name)
     if not own and status in (0, 77):
         own = [Case("guest", level, name, name, SKIPPED if status else PASSED, seconds, output.strip()[-200:] if status else "")]
-    elif status and not any(c.status == FAILED for c in own):
+    elif status and not any(c.status == FAILED for c in own) and not only_skipped(status, own):
         why = f"killed after {limit} s" if status == 137 and seconds >= limit else f"ended with {status}"
         own.append(Case("guest", level, name, "(whole program)", FAILED, seconds, f"{why}: {output[-1500:]}"))
     if hotplug.failure:
@@ -150,6 +153,10 @@ def run_test(session, config, test, rows):
     print(f"  {name}: {results.count(own, PASSED)} passed, {failed} failed, {results.count(own, SKIPPED)} skipped ({seconds:.1f} s)",
           flush=True)
     return own, usable
+
+
+def only_skipped(status, cases):
+    return status == ALL_SKIPPED and cases and all(c.status == SKIPPED for c in cases)
 
 
 def read_cases(report, output, level, name):

@@ -68,8 +68,9 @@ class Commands {
         return raw(packet.data(), packet.size());
     }
     Commands& raw(const void* packet, size_t bytes) {
-        const auto* from = static_cast<const std::byte*>(packet);
-        bytes_.insert(bytes_.end(), from, from + bytes);
+        const size_t at = bytes_.size();
+        bytes_.resize(at + bytes);
+        std::memcpy(bytes_.data() + at, packet, bytes);
         return *this;
     }
     const std::vector<std::byte>& bytes() const { return bytes_; }
