@@ -275,7 +275,9 @@ inline enpu_hal_operand tensor(enpu_hal_buffer* buffer, uint32_t dtype, std::vec
     for (size_t i = dims.size(); i-- > 0;) {
         operand.tensor.dims[i] = dims[i];
         operand.tensor.strides[i] = stride;
-        stride *= dims[i];
+        // Tests describe tensors that no number can count: wraps, and the backend must refuse.
+        stride =
+            static_cast<int64_t>(static_cast<uint64_t>(stride) * static_cast<uint64_t>(dims[i]));
     }
     return operand;
 }
