@@ -50,7 +50,7 @@ def stage_llama(config):
     for built, command in ((library, "make test-frameworks"), (module_path(), "make kmod")):
         if not built.exists():
             raise GuestError(f"{built.name} is not built; run '{command}'")
-    stage(config)
+    stage(config, tests=[])
     target = Stage(config.share)
     target.add(library)
     put(target, LOADER, "ld-linux-x86-64.so.2")

@@ -42,7 +42,12 @@ def ends(name, number):
                           env={**os.environ, "PYTHONPATH": str(paths.ROOT / "scripts")}) as program:
         pid, _, folder = program.stdout.readline().strip().partition(" ")
         program.send_signal(number)
-        program.wait(LIMIT_S)
+        try:
+            program.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            case.status, case.reason = FAILED, f"the runner itself still ran {LIMIT_S} s after signal {number}"
+            return case
     if not pid:
         case.status, case.reason = FAILED, "the guest did not start"
         return case

@@ -40,6 +40,8 @@ std::string output_of(const std::string& command) {
 }
 
 TEST_CASE("lm-sensors lists the device with its temperature and power, unpatched") {
+    // As the module's own tests do: a kernel without hwmon has no sensors to list.
+    if (!std::filesystem::exists("/sys/class/hwmon")) SKIP("the kernel has no hwmon");
     const Awake awake;
     const auto self = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     const std::string text = output_of((self / "sensors").string() + " -u");
