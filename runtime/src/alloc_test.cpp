@@ -21,6 +21,7 @@ using namespace enpu::rt::test;
 
 TEST_CASE("alloc: operations of a warm stream allocate nothing") {
     Fixture f;
+    needs_kernels(f.device);
     rt_stream other = nullptr;
     rt_event event = nullptr;
     rt_graph graph = nullptr;

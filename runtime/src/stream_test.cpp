@@ -201,6 +201,7 @@ TEST_CASE("timing events measure the work between them") {
     CHECK(failure(rt_event_create(f.device, 0x80, &plain)).code == RT_INVALID_ARGUMENT);
     rt_event_destroy(start);
     rt_event_destroy(end);
+    rt_event_destroy(plain);
 }
 
 TEST_CASE("a deadline that passes names the operation and leaves it running") {

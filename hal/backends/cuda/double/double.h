@@ -99,6 +99,11 @@ struct World {
         int result;
     };
     std::map<std::string, Failure> failures;
+    // What outlives its destruction, because work that hangs or blocks still in use look at it; and
+    // what a GPU that is given up never gets destroyed. The driver's own, until the process ends.
+    std::deque<ContextObject> contexts;
+    std::deque<MemoryPoolObject> pools;
+    std::map<Stream, std::unique_ptr<StreamObject>> streams;
 
     std::atomic<int> breaking{kSuccess};
     std::atomic<uint64_t> delay_us{0};

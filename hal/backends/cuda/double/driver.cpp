@@ -149,11 +149,10 @@ Result cuDeviceTotalMem(size_t* bytes, DeviceId) {
 
 Result cuCtxCreate(Context* context, unsigned, DeviceId device) {
     if (const Result injected = enter("cuCtxCreate", false)) return injected;
-    auto* made = new ContextObject;
-    made->device = device;
-    *context = made;
-    context_stack.push_back(made);
     std::lock_guard lock(world().mutex);
+    *context = &world().contexts.emplace_back();
+    (*context)->device = device;
+    context_stack.push_back(*context);
     ++world().live.contexts;
     return kSuccess;
 }

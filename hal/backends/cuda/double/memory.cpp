@@ -112,8 +112,8 @@ Result cuMemFree(DevicePtr address) {
 Result cuMemPoolCreate(MemoryPool* pool, const PoolProps* props) {
     ENPU_DOUBLE_ENTER(cuMemPoolCreate);
     if (props->alloc_type != 1 || props->location_type != 1) return kInvalidValue;
-    *pool = new MemoryPoolObject{props->location_id, 0, 0};
     std::lock_guard lock(world().mutex);
+    *pool = &world().pools.emplace_back(MemoryPoolObject{props->location_id, 0, 0});
     ++world().live.pools;
     return kSuccess;
 }

@@ -85,9 +85,13 @@ Result enqueue(Stream stream, Operation operation) {
 
 Result cuStreamCreateWithPriority(Stream* stream, unsigned, int) {
     ENPU_DOUBLE_ENTER(cuStreamCreateWithPriority);
-    *stream = new StreamObject{current(), std::make_shared<StreamWorker>(current()), nullptr};
-    (*stream)->worker->begin();
-    count(&Live::streams, 1);
+    auto made = std::make_unique<StreamObject>(
+        StreamObject{current(), std::make_shared<StreamWorker>(current()), nullptr});
+    made->worker->begin();
+    *stream = made.get();
+    std::lock_guard lock(world().mutex);
+    ++world().live.streams;
+    world().streams.emplace(made.get(), std::move(made));
     return kSuccess;
 }
 
@@ -95,8 +99,10 @@ Result cuStreamCreateWithPriority(Stream* stream, unsigned, int) {
 Result cuStreamDestroy(Stream stream) {
     (void)enter("cuStreamDestroy");
     stream->worker->end();
-    delete stream;
-    count(&Live::streams, -1);
+    decltype(World::streams)::node_type gone;  // ends after the lock
+    std::lock_guard lock(world().mutex);
+    gone = world().streams.extract(stream);
+    --world().live.streams;
     return kSuccess;
 }
 
