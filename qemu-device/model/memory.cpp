@@ -55,11 +55,38 @@ bool Memory::run_at(Space space, uint64_t address, uint64_t wanted, enpu_access 
         run = {address, wanted, false};
         return true;
     }
-    if (!mmu_.translate(space.as_id, address, access, run, fault)) return false;
-    while (run.bytes < wanted) {
+    // What lies in one page is in the TLB. Armed faults see each page.
+    const bool one_page = address % ENPU_PAGE_SIZE + wanted <= ENPU_PAGE_SIZE;
+    if (one_page || faults_.armed()) {
+        if (!mmu_.translate(space.as_id, address, access, run, fault)) return false;
+        run.bytes = std::min(run.bytes, wanted);
+        return true;
+    }
+    Range& known = range_slot(space.as_id, address, wanted, access);
+    const uint32_t epoch = mmu_.epoch(space.as_id);
+    if (known.va == address && known.wanted == wanted && known.as_id == space.as_id &&
+        known.epoch == epoch && known.access == access) {
+        mmu_.count_hits(known.pages);
+        run = known.run;
+        return true;
+    }
+    Range found{address, wanted, 0, space.as_id, epoch, access, {}};
+    if (!pages_at(space.as_id, address, wanted, access, found, fault)) return false;
+    // One page alone would only take the place of a range.
+    if (found.pages > 1) known = found;
+    run = found.run;
+    return true;
+}
+
+bool Memory::pages_at(uint32_t as_id, uint64_t va, uint64_t wanted, enpu_access access,
+                      Range& range, Fault& fault) {
+    Translation& run = range.run;
+    if (!mmu_.translate(as_id, va, access, run, fault)) return false;
+    range.pages = 1;
+    for (; run.bytes < wanted; ++range.pages) {
         Translation next;
-        Fault later;  // found again when the copy gets there
-        if (!mmu_.translate(space.as_id, address + run.bytes, access, next, later)) break;
+        Fault later;  // found again by who gets there
+        if (!mmu_.translate(as_id, va + run.bytes, access, next, later)) break;
         if (next.local != run.local || next.address != run.address + run.bytes) break;
         run.bytes += next.bytes;
     }
@@ -118,31 +145,38 @@ bool Memory::write(Space space, uint64_t address, const void* buffer, uint64_t b
     return true;
 }
 
+bool Memory::copy_run(const Translation& to, const Translation& from, uint64_t bytes,
+                      Fault& fault) {
+    if (to.local && from.local) {
+        // Two VAs may lead to the same bytes.
+        std::memmove(local_ + to.address, local_ + from.address, bytes);
+        return true;
+    }
+    if (to.local) return read_run(from, local_ + to.address, bytes, ENPU_ACCESS_READ, fault);
+    if (from.local) return write_run(to, local_ + from.address, bytes, fault);
+    return read_run(from, bounce_.get(), bytes, ENPU_ACCESS_READ, fault) &&
+           write_run(to, bounce_.get(), bytes, fault);
+}
+
 bool Memory::copy(uint32_t as_id, uint64_t to, uint64_t from, uint64_t bytes, Fault& fault) {
     const Space space{true, as_id};
     count(bytes, bytes);
-    while (bytes > 0) {
-        Translation source, target;
-        if (!run_at(space, from, bytes, ENPU_ACCESS_READ, source, fault)) return false;
-        if (!run_at(space, to, source.bytes, ENPU_ACCESS_WRITE, target, fault)) return false;
-        uint64_t length = target.bytes;
-        if (target.local && source.local) {
-            // Two VAs may lead to the same bytes.
-            std::memmove(local_ + target.address, local_ + source.address, length);
-        } else if (target.local) {
-            if (!read_run(source, local_ + target.address, length, ENPU_ACCESS_READ, fault))
-                return false;
-        } else if (source.local) {
-            if (!write_run(target, local_ + source.address, length, fault)) return false;
-        } else {
-            length = std::min(length, kBounceBytes);
-            if (!read_run(source, bounce_.get(), length, ENPU_ACCESS_READ, fault) ||
-                !write_run(target, bounce_.get(), length, fault))
-                return false;
-        }
+    // What is left of each run: beside a memory of many short runs the other is not looked up once for each of them.
+    Translation source, target;
+    for (uint64_t length; bytes > 0; bytes -= length) {
+        if (source.bytes == 0 && !run_at(space, from, bytes, ENPU_ACCESS_READ, source, fault))
+            return false;
+        if (target.bytes == 0 && !run_at(space, to, bytes, ENPU_ACCESS_WRITE, target, fault))
+            return false;
+        length = std::min(source.bytes, target.bytes);
+        if (!source.local && !target.local) length = std::min(length, kBounceBytes);
+        if (!copy_run(target, source, length, fault)) return false;
         to += length;
         from += length;
-        bytes -= length;
+        for (Translation* run : {&source, &target}) {
+            run->address += length;
+            run->bytes -= length;
+        }
     }
     return true;
 }
@@ -162,8 +196,9 @@ bool Memory::fill(uint32_t as_id, uint64_t to, uint64_t bytes, uint64_t pattern,
     return true;
 }
 
-Memory::Range& Memory::range_slot(uint32_t as_id, uint64_t va, uint64_t bytes, enpu_access access) {
-    uint64_t number = (va / ENPU_PACKET_ALIGN + bytes) * 4 + access + as_id * 37;
+Memory::Range& Memory::range_slot(uint32_t as_id, uint64_t va, uint64_t wanted,
+                                  enpu_access access) {
+    uint64_t number = (va / ENPU_PACKET_ALIGN + wanted) * 4 + access + as_id * 37;
     number += number >> 8;
     number += number >> 16;
     return ranges_[number % kRanges];
@@ -171,26 +206,12 @@ Memory::Range& Memory::range_slot(uint32_t as_id, uint64_t va, uint64_t bytes, e
 
 bool Memory::resolve(uint32_t as_id, uint64_t va, uint64_t bytes, enpu_access access,
                      std::byte*& pointer, Fault& fault) {
-    Range& known = range_slot(as_id, va, bytes, access);
-    const uint32_t epoch = mmu_.epoch(as_id);
-    if (known.va == va && known.bytes == bytes && known.as_id == as_id && known.epoch == epoch &&
-        known.access == access && !faults_.armed()) {
-        mmu_.count_hits(known.pages);
-        pointer = known.pointer;
-        return true;
-    }
     pointer = nullptr;
-    bool contiguous = true;
-    uint64_t pages = 0;
-    for (uint64_t done = 0; done < bytes; ++pages) {
-        Translation page;
-        if (!mmu_.translate(as_id, va + done, access, page, fault)) return false;
-        if (done == 0 && page.local) pointer = local_ + page.address;
-        contiguous = contiguous && page.local && pointer + done == local_ + page.address;
-        done += page.bytes;
+    Translation run;
+    for (uint64_t done = 0; done < bytes; done += run.bytes) {
+        if (!run_at({true, as_id}, va + done, bytes - done, access, run, fault)) return false;
+        if (run.local && run.bytes == bytes) pointer = local_ + run.address;
     }
-    if (!contiguous) pointer = nullptr;
-    if (pointer != nullptr) known = {va, bytes, pages, as_id, epoch, access, pointer};
     return true;
 }
 

@@ -48,23 +48,26 @@ class Memory {
     }
 
   private:
-    // A range that was contiguous local memory: found again without a look at each of its pages, as a TLB of ranges
-    // would, while the epoch lasts in which it was found.
+    // A run of several pages: found again without a look at each of them, as a TLB of ranges would, while the epoch
+    // lasts in which it was found.
     struct Range {
-        uint64_t va = ~0ull, bytes = 0, pages = 0;
+        uint64_t va = ~0ull, wanted = 0, pages = 0;
         uint32_t as_id = 0, epoch = 0;
         enpu_access access = ENPU_ACCESS_NONE;
-        std::byte* pointer = nullptr;
+        Translation run;
     };
     static constexpr unsigned kRanges = 256;
-    Range& range_slot(uint32_t as_id, uint64_t va, uint64_t bytes, enpu_access access);
+    Range& range_slot(uint32_t as_id, uint64_t va, uint64_t wanted, enpu_access access);
 
     // The longest run from a VA on that is contiguous where it lies, at most `wanted` bytes.
     bool run_at(Space space, uint64_t address, uint64_t wanted, enpu_access access,
                 Translation& run, Fault& fault);
+    bool pages_at(uint32_t as_id, uint64_t va, uint64_t wanted, enpu_access access, Range& range,
+                  Fault& fault);
     bool read_run(const Translation& run, void* buffer, uint64_t bytes, enpu_access access,
                   Fault& fault);
     bool write_run(const Translation& run, const void* buffer, uint64_t bytes, Fault& fault);
+    bool copy_run(const Translation& to, const Translation& from, uint64_t bytes, Fault& fault);
 
     const Host& host_;
     Mmu& mmu_;

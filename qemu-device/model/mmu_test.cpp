@@ -125,6 +125,34 @@ TEST_CASE("Pages of both sizes reach the same bytes, 4 KiB at a time and 2 MiB a
         CHECK(has_pattern(rig, target + i, 4096, 2 * large - 4096 - i));
 }
 
+TEST_CASE("A copy into scattered pages looks up each page a few times") {
+    Rig rig(mode(true));
+    rig.set_up();
+    auto queue = rig.queue(0, 0);
+    const uint64_t pages = 256, bytes = pages * 4096;
+    const uint64_t source = rig.buffer(bytes), bus = rig.ram.allocate(bytes);
+    for (uint64_t i = 0; i < bytes; i += 4096)  // upside down
+        rig.set_pte(kBad + i, 0, (bus + bytes - 4096 - i) | kRw | ENPU_PTE_VALID);
+    put_pattern(rig, source, bytes);
+    const auto lookups = [&] {
+        return rig.counter(ENPU_COUNTER_TLB_HITS) + rig.counter(ENPU_COUNTER_TLB_MISSES);
+    };
+    uint64_t before = lookups();
+    uint64_t target = kBad, from = source;
+    SECTION("out of one run") {}
+    SECTION("into one run") {
+        std::swap(target, from);
+        put_pattern(rig, from, bytes);
+    }
+    for (uint64_t fence = 1; fence <= 2; ++fence) {
+        rig.push(queue, Commands().copy(target, from, bytes));
+        REQUIRE(rig.fence(queue) == fence);
+        CHECK(lookups() - before < 4 * pages);
+        before = lookups();
+    }
+    CHECK(has_pattern(rig, target, bytes, 0));
+}
+
 TEST_CASE("Address spaces do not see each other") {
     Rig rig(mode(true));
     rig.set_up();
