@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <limits>
 
 #include "accumulators.h"
 #include "onednn.h"
+#include "row_kernels.h"
 #include "tiles.h"
-#include "wide.h"
 
 namespace enpu::ops {
 namespace {
@@ -17,79 +17,23 @@ constexpr int64_t kTileElements = 1 << 18;
 // Longer rows are cut into tiles, which the general way does.
 constexpr int64_t kLongestRow = 1 << 16;
 
-#define ENPU_INLINE [[gnu::always_inline]] inline
-
+// Lane j takes the elements j, j + kRowLanes, …; rows_wide.cpp adds up in the same order.
 template <class W, class Add>
-ENPU_INLINE void fold_lanes(W (&lanes)[kLanes], const float* x, int64_t count, Add add) {
+void fold_lanes(W (&lanes)[kRowLanes], const float* x, int64_t count, Add add) {
     int64_t i = 0;
-    for (; i + kLanes <= count; i += kLanes) {
-        for (int j = 0; j < kLanes; ++j) lanes[j] = add(lanes[j], x[i + j]);
+    for (; i + kRowLanes <= count; i += kRowLanes) {
+        for (int j = 0; j < kRowLanes; ++j) lanes[j] = add(lanes[j], x[i + j]);
     }
     for (int j = 0; i < count; ++i, ++j) lanes[j] = add(lanes[j], x[i]);
 }
 
-ENPU_INLINE double sum_of(const double (&lanes)[kLanes]) {
-    double sum = 0;
-    for (const double lane : lanes) sum += lane;
-    return sum;
-}
-
-ENPU_INLINE void softmax_row_body(const float* x, float* y, int64_t count) {
-    float largest[kLanes];
-    std::fill_n(largest, kLanes, -std::numeric_limits<float>::infinity());
-    fold_lanes(largest, x, count, [](float a, float b) {
-        const float larger = b > a ? b : a;
-        return b != b ? b : larger;
-    });
-    float max = largest[0];
-    for (const float lane : largest) max = Larger<float>::of(max, lane);
-    const float origin = std::isfinite(max) ? max : 0.0f;
-    for (int64_t i = 0; i < count; ++i) y[i] = math::exp(x[i] - origin);
-    double lanes[kLanes] = {};
-    fold_lanes(lanes, y, count, [](double a, float b) { return a + b; });
-    const auto factor = static_cast<float>(1.0 / sum_of(lanes));
-    for (int64_t i = 0; i < count; ++i) y[i] *= factor;
-}
-
-ENPU_INLINE void norm_row_body(const float* x, float* y, int64_t count, const NormRow& row) {
-    double sums[kLanes] = {}, squares[kLanes] = {};
-    fold_lanes(sums, x, count, [](double a, float b) { return a + b; });
-    fold_lanes(squares, x, count, [](double a, float b) { return a + double(b) * double(b); });
-    const double n = static_cast<double>(count);
-    const double middle = row.centred ? sum_of(sums) / n : 0.0;
-    const double variance = sum_of(squares) / n - middle * middle;
-    const double exact = 1.0 / std::sqrt(std::max(variance, 0.0) + double(row.epsilon));
-    // The mean in two floats: with one, its rounding would show in y as |mean| / deviation ulps.
-    const auto mean = static_cast<float>(middle), low = static_cast<float>(middle - mean);
-    const auto factor = static_cast<float>(variance == variance ? exact : variance);
-    const float *scale = row.scale, *bias = row.bias;
-    if (scale != nullptr && bias != nullptr) {
-        for (int64_t i = 0; i < count; ++i)
-            y[i] = ((x[i] - mean) - low) * factor * scale[i] + bias[i];
-        return;
-    }
-    for (int64_t i = 0; i < count; ++i) y[i] = ((x[i] - mean) - low) * factor;
-    if (scale != nullptr) {
-        for (int64_t i = 0; i < count; ++i) y[i] *= scale[i];
-    }
-    if (bias != nullptr) {
-        for (int64_t i = 0; i < count; ++i) y[i] += bias[i];
-    }
-}
-
-ENPU_WIDE void softmax_row_wide(const float* x, float* y, int64_t count) {
-    softmax_row_body(x, y, count);
-}
 void softmax_row(const float* x, float* y, int64_t count) {
     if (has_wide_vectors()) return softmax_row_wide(x, y, count);
-    softmax_row_body(x, y, count);
-}
-ENPU_WIDE void norm_row_wide(const float* x, float* y, int64_t count, const NormRow& row) {
-    norm_row_body(x, y, count, row);
+    softmax_row_narrow(x, y, count);
 }
 void norm_row(const float* x, float* y, int64_t count, const NormRow& row) {
     if (has_wide_vectors()) return norm_row_wide(x, y, count, row);
-    norm_row_body(x, y, count, row);
+    norm_row_narrow(x, y, count, row);
 }
 
 // Calls body(x, y) for each row of the axes from `axis` on.
@@ -121,6 +65,45 @@ int64_t row_length(const View& view, unsigned axis) {
 }
 
 }  // namespace
+
+void softmax_row_narrow(const float* x, float* y, int64_t count) {
+    float largest[kRowLanes];
+    std::fill_n(largest, kRowLanes, -std::numeric_limits<float>::infinity());
+    fold_lanes(largest, x, count, [](float a, float b) {
+        const float larger = b > a ? b : a;
+        return b != b ? b : larger;
+    });
+    float max = largest[0];
+    for (const float lane : largest) max = Larger<float>::of(max, lane);
+    const float origin = softmax_origin(max);
+    for (int64_t i = 0; i < count; ++i) y[i] = math::exp(x[i] - origin);
+    double lanes[kRowLanes] = {};
+    fold_lanes(lanes, y, count, [](double a, float b) { return a + b; });
+    const auto factor = static_cast<float>(1.0 / sum_of_lanes(lanes));
+    for (int64_t i = 0; i < count; ++i) y[i] *= factor;
+}
+
+void norm_row_narrow(const float* x, float* y, int64_t count, const NormRow& row) {
+    double sums[kRowLanes] = {}, squares[kRowLanes] = {};
+    fold_lanes(sums, x, count, [](double a, float b) { return a + b; });
+    // The square of an f32 is exact in f64.
+    fold_lanes(squares, x, count, [](double a, float b) { return a + double(b) * double(b); });
+    const RowMoments m =
+        row_moments(row, sum_of_lanes(sums), sum_of_lanes(squares), static_cast<double>(count));
+    const float *scale = row.scale, *bias = row.bias;
+    if (scale != nullptr && bias != nullptr) {
+        for (int64_t i = 0; i < count; ++i)
+            y[i] = ((x[i] - m.mean) - m.mean_low) * m.factor * scale[i] + bias[i];
+        return;
+    }
+    for (int64_t i = 0; i < count; ++i) y[i] = ((x[i] - m.mean) - m.mean_low) * m.factor;
+    if (scale != nullptr) {
+        for (int64_t i = 0; i < count; ++i) y[i] *= scale[i];
+    }
+    if (bias != nullptr) {
+        for (int64_t i = 0; i < count; ++i) y[i] += bias[i];
+    }
+}
 
 bool is_row(const View& view, unsigned axis) {
     if (view.dtype != ENPU_DTYPE_F32) return false;

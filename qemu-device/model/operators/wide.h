@@ -4,9 +4,11 @@
 #pragma once
 
 #ifdef __clang__  // ignores the whole attribute for a word that it does not know
-#define ENPU_WIDE [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]]
+#define ENPU_WIDE_TARGET target("avx512f,avx512bw,avx512dq,avx512vl")
 #else
-#define ENPU_WIDE [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]]
+#define ENPU_WIDE_TARGET target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
 #endif
-// For what is inlined into them.
-#define ENPU_WIDE_INLINE ENPU_WIDE [[gnu::always_inline]] inline
+#define ENPU_WIDE __attribute__((ENPU_WIDE_TARGET))
+// For what is inlined into them; the second form goes behind the parameters of a lambda.
+#define ENPU_WIDE_INLINE ENPU_WIDE __attribute__((always_inline)) inline
+#define ENPU_WIDE_LAMBDA __attribute__((ENPU_WIDE_TARGET, always_inline))
