@@ -3,10 +3,12 @@
  * Buffer objects: creation, information, waiting, accounting. Kinds with files of their own:
  * enpu_local.c, enpu_userptr.c, enpu_prime.c.
  */
+#include <linux/dma-buf.h>
 #include <linux/dma-resv.h>
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/shmem_fs.h>
+#include <drm/drm_drv.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_utils.h>
 
@@ -40,12 +42,17 @@ static void enpu_bo_free(struct drm_gem_object *obj)
 {
 	struct enpu_bo *bo = to_enpu_bo(obj);
 	struct drm_gem_object *vm_obj = bo->vm_obj;
+	struct dma_buf *buf;
 
 	enpu_bo_uncount(bo);
-	/* The reservation of a private BO lives in vm_obj. */
+	enpu_dma_remove(to_enpu_device(obj->dev), &bo->dma);
+	buf = bo->buf;
+	/* The reservation of a private BO lives in vm_obj, that of an imported one in buf. */
 	drm_gem_shmem_free(&bo->shmem);
 	if (vm_obj)
 		drm_gem_object_put(vm_obj);
+	if (buf)
+		dma_buf_put(buf);
 }
 
 /*
@@ -80,8 +87,16 @@ static int enpu_shmem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vm
 {
 	/* The helper holds the reservation, which may be that of all private BOs. */
 	int ret = vma->vm_flags & VM_SHARED ? enpu_bo_fetch(to_enpu_bo(obj)) : 0;
+	int idx;
 
-	return ret == -ERESTARTSYS ? -ERESTARTNOINTR : ret ?: drm_gem_shmem_object_mmap(obj, vma);
+	if (ret)
+		return ret == -ERESTARTSYS ? -ERESTARTNOINTR : ret;
+	/* The helper asks whether it was imported, which is no longer known afterwards. */
+	if (!drm_dev_enter(obj->dev, &idx))
+		return -ENODEV;
+	ret = drm_gem_shmem_object_mmap(obj, vma);
+	drm_dev_exit(idx);
+	return ret;
 }
 
 static const struct drm_gem_object_funcs enpu_shmem_funcs = {
@@ -145,16 +160,37 @@ void enpu_bo_put(struct enpu_bo *bo)
 	drm_gem_object_put(enpu_bo_gem(bo));
 }
 
+/* The pages stay. */
+static void enpu_host_unmap(struct enpu_dma *dma)
+{
+	struct enpu_bo *bo = container_of(dma, struct enpu_bo, dma);
+	struct drm_device *drm = enpu_bo_gem(bo)->dev;
+	struct sg_table *sgt = bo->shmem.sgt;
+
+	bo->shmem.sgt = NULL;
+	dma_unmap_sgtable(drm->dev, sgt, DMA_BIDIRECTIONAL, 0);
+	sg_free_table(sgt);
+	kfree(sgt);
+	atomic_dec(&to_enpu_device(drm)->live.dma);
+}
+
 /*
- * DMA addresses of a BO that is not local; made at the first call, kept until it is freed. Sleeps.
+ * DMA addresses of a BO that is not local; made at the first call, kept until it is freed or the
+ * device goes. Between drm_dev_enter() and drm_dev_exit(). Sleeps.
  */
 struct sg_table *enpu_bo_sgt(struct enpu_bo *bo)
 {
+	struct enpu_device *edev = to_enpu_device(enpu_bo_gem(bo)->dev);
+	struct sg_table *sgt;
+
 	if (bo->kind == ENPU_BO_USERPTR)
 		return &bo->sgt;
 	if (bo->kind == ENPU_BO_IMPORTED)
 		return bo->shmem.sgt ?: ERR_PTR(-ENXIO);
-	return drm_gem_shmem_get_pages_sgt(&bo->shmem);
+	sgt = drm_gem_shmem_get_pages_sgt(&bo->shmem);
+	if (!IS_ERR(sgt) && enpu_dma_add(edev, &bo->dma, enpu_host_unmap))
+		atomic_inc(&edev->live.dma);
+	return sgt;
 }
 
 /* Frees what every kind that is not the shmem helper's has. */

@@ -11,7 +11,9 @@
 #include <drm/drm_gem_shmem_helper.h>
 #include <drm/drm_mm.h>
 
-struct enpu_device;
+#include "enpu_dma.h"
+
+struct dma_buf;
 
 enum enpu_bo_kind {
 	ENPU_BO_HOST,		/* pages of the shmem helper */
@@ -25,11 +27,14 @@ enum enpu_bo_kind {
  * @shmem: base; beyond its GEM object only used by HOST and IMPORTED
  * @kind: where the memory is
  * @vm_obj: for a private BO: the object whose reservation it shares
+ * @dma: the mapping of its pages, once it was needed; not LOCAL
+ * @buf: IMPORTED: where it came from, with a reference, when it is not attached to it any more
  * @counted: in the number of live BOs
  * @fetched: HOST: pages that enpu_bo_fetch() has seen, from the first
  * @node: LOCAL: its block
- * @sgt: USERPTR: DMA addresses
- * @pages: USERPTR: pinned pages
+ * @sgt: USERPTR: DMA addresses; while @dma
+ * @pages: USERPTR: pages of the process
+ * @pinned: USERPTR: they are pinned
  * @mm: USERPTR: where they are accounted
  * @read_only: USERPTR: the device may not write
  */
@@ -37,11 +42,14 @@ struct enpu_bo {
 	struct drm_gem_shmem_object shmem;
 	enum enpu_bo_kind kind;
 	struct drm_gem_object *vm_obj;
+	struct enpu_dma dma;
+	struct dma_buf *buf;
 	bool counted;
 	pgoff_t fetched;
 	struct drm_mm_node node;
 	struct sg_table sgt;
 	struct page **pages;
+	bool pinned;
 	struct mm_struct *mm;
 	bool read_only;
 };

@@ -144,11 +144,11 @@ static int enpu_live_show(struct seq_file *m, void *unused)
 	struct enpu_device *edev = to_enpu_device(entry->dev);
 	struct enpu_live *live = &edev->live;
 
-	seq_printf(m, "files %d\nvms %d\ncontexts %d\nqueues %d\nbos %d\nmappings %d\ntables %d\n",
+	seq_printf(m, "files %d\nvms %d\ncontexts %d\nqueues %d\nbos %d\nmappings %d\ntables %d\ndma %d\n",
 		   atomic_read(&live->files), atomic_read(&live->vms),
 		   atomic_read(&live->contexts), atomic_read(&live->queues),
 		   atomic_read(&live->bos), atomic_read(&live->mappings),
-		   atomic_read(&live->tables));
+		   atomic_read(&live->tables), atomic_read(&live->dma));
 	seq_printf(m, "pinned_pages %ld\njobs %d\nfences %d\nlocal_bytes %llu\n",
 		   atomic_long_read(&live->pinned_pages), atomic_read(&edev->live_jobs),
 		   enpu_live_fences(), edev->local_bytes - READ_ONCE(edev->local_free));

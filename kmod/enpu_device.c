@@ -252,9 +252,12 @@ static int enpu_software_init(struct enpu_device *edev)
 	if (!ret)
 		ret = drmm_mutex_init(drm, &edev->door_lock);
 	if (!ret)
+		ret = drmm_mutex_init(drm, &edev->dma_lock);
+	if (!ret)
 		ret = drmm_mutex_init(drm, &edev->local_lock);
 	if (ret)
 		return ret;
+	INIT_LIST_HEAD(&edev->dma);
 	init_waitqueue_head(&edev->jobs_wait);
 	INIT_WORK(&edev->error_work, enpu_error_work);
 	INIT_WORK(&edev->reset_work, enpu_reset_work);

@@ -117,6 +117,7 @@ struct enpu_caps {
  * @bos: buffer objects
  * @mappings: of buffer objects into address spaces
  * @tables: page tables
+ * @dma: mappings for DMA; 0 too when the device has gone
  * @pinned_pages: of processes
  */
 struct enpu_live {
@@ -127,6 +128,7 @@ struct enpu_live {
 	atomic_t bos;
 	atomic_t mappings;
 	atomic_t tables;
+	atomic_t dma;
 	atomic_long_t pinned_pages;
 };
 
@@ -162,6 +164,8 @@ struct enpu_live {
  * @door_lock: protects @doors_open and what processes have mapped of the doorbells; outside
  *   @hw_lock, never taken in the path of fences
  * @doors_open: a store to a mapped doorbell may reach the device
+ * @dma_lock: protects @dma, and orders what is unmapped; see enpu_dma.c
+ * @dma: struct enpu_dma of all that is mapped for DMA
  * @tlb_lock: serialises TLB invalidations; inside @hw_lock
  * @wedged: given up; every ioctl fails
  * @config: configuration space as it was at the end of probe, may be NULL
@@ -211,6 +215,8 @@ struct enpu_device {
 	bool running;
 	struct mutex door_lock; /* see above */
 	bool doors_open;
+	struct mutex dma_lock; /* see above */
+	struct list_head dma;
 	struct mutex tlb_lock; /* see above */
 	bool wedged;
 	struct pci_saved_state *config;

@@ -12,6 +12,7 @@
 
 #include "enpu_bo.h"
 #include "enpu_ctx.h"
+#include "enpu_dma.h"
 #include "enpu_drv.h"
 #include "enpu_inject.h"
 #include "enpu_pm.h"
@@ -215,11 +216,15 @@ static int enpu_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 static void enpu_remove(struct pci_dev *pdev)
 {
 	struct drm_device *drm = pci_get_drvdata(pdev);
+	struct enpu_device *edev = to_enpu_device(drm);
 
 	/* First: whoever is in an ioctl leaves, mappings go, and nobody comes in. */
 	drm_dev_unplug(drm);
-	enpu_pm_stop(to_enpu_device(drm));
-	enpu_stop(to_enpu_device(drm));
+	enpu_pm_stop(edev);
+	enpu_stop(edev);
+	enpu_dma_remove_all(edev);
+	drm_WARN(drm, atomic_read(&edev->live.dma), "%d DMA mappings outlive the device\n",
+		 atomic_read(&edev->live.dma));
 }
 
 /* A kexec kernel must not be written to by jobs of this one. */

@@ -3,10 +3,9 @@
  * Page tables: four levels, leaves of 4 KiB and 2 MiB. The caller serialises the calls for one root
  * and invalidates the TLB.
  */
-#include <linux/dma-mapping.h>
 #include <linux/slab.h>
 
-#include "enpu_device.h"
+#include "enpu_dma.h"
 #include "enpu_inject.h"
 #include "enpu_mmu.h"
 #include "enpu_pte.h"
@@ -20,10 +19,8 @@ static struct enpu_pt *enpu_pt_create(struct enpu_device *edev, unsigned int lev
 	pt = kzalloc(struct_size(pt, children, level ? ENPU_PT_ENTRIES : 0), GFP_KERNEL_ACCOUNT);
 	if (!pt)
 		return NULL;
-	/* No DMA pool: that must go with the device, and a file can stay open after it. */
 	pt->entries = enpu_inject_fail(edev) ? NULL :
-		      dma_alloc_coherent(edev->drm.dev, ENPU_PAGE_SIZE, &pt->bus,
-					 GFP_KERNEL_ACCOUNT);
+		      enpu_dma_alloc(edev, ENPU_PAGE_SIZE, &pt->bus);
 	if (!pt->entries) {
 		kfree(pt);
 		return NULL;
@@ -40,7 +37,7 @@ struct enpu_pt *enpu_pt_create_root(struct enpu_device *edev)
 
 static void enpu_pt_free(struct enpu_device *edev, struct enpu_pt *pt)
 {
-	dma_free_coherent(edev->drm.dev, ENPU_PAGE_SIZE, pt->entries, pt->bus);
+	enpu_dma_free(edev, ENPU_PAGE_SIZE, pt->entries, pt->bus);
 	kfree(pt);
 	atomic_dec(&edev->live.tables);
 }

@@ -5,6 +5,7 @@
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
+#include <drm/drm_drv.h>
 #include <drm/drm_gem.h>
 #include <drm/drm_prime.h>
 
@@ -36,6 +37,8 @@ static struct sg_table *enpu_local_map_dma_buf(struct dma_buf_attachment *attach
 	/* One scatterlist entry. */
 	if (obj->size > UINT_MAX)
 		return ERR_PTR(-EOPNOTSUPP);
+	if (drm_dev_is_unplugged(obj->dev))
+		return ERR_PTR(-ENODEV);
 	/* Whoever has the addresses may use them at any time. */
 	ret = enpu_pm_get(edev);
 	if (ret)
@@ -108,12 +111,40 @@ struct dma_buf *enpu_prime_export(struct drm_gem_object *obj, int flags)
 }
 
 /*
+ * An exporter may keep the mapping as long as we are attached, so that ends, too. What is left is a
+ * BO without memory, and the reference of the buffer.
+ */
+static void enpu_import_unmap(struct enpu_dma *dma)
+{
+	struct enpu_bo *bo = container_of(dma, struct enpu_bo, dma);
+	struct drm_gem_object *obj = enpu_bo_gem(bo);
+	struct dma_buf_attachment *attach = obj->import_attach;
+
+	bo->buf = attach->dmabuf;
+	obj->import_attach = NULL;
+	dma_buf_unmap_attachment_unlocked(attach, bo->shmem.sgt, DMA_BIDIRECTIONAL);
+	bo->shmem.sgt = NULL;
+	dma_buf_detach(bo->buf, attach);
+	atomic_dec(&to_enpu_device(obj->dev)->live.dma);
+}
+
+static void enpu_import_added(struct enpu_bo *bo)
+{
+	struct enpu_device *edev = to_enpu_device(enpu_bo_gem(bo)->dev);
+
+	if (enpu_dma_add(edev, &bo->dma, enpu_import_unmap))
+		atomic_inc(&edev->live.dma);
+	enpu_bo_count(bo);
+}
+
+/*
  * Our own local BOs come back as themselves; drm_gem_prime_import() knows this of its own exports
  * only.
  */
 struct drm_gem_object *enpu_prime_import(struct drm_device *drm, struct dma_buf *buf)
 {
 	struct drm_gem_object *obj;
+	int idx;
 
 	if (buf->ops == &enpu_local_dma_buf_ops) {
 		obj = buf->priv;
@@ -122,8 +153,11 @@ struct drm_gem_object *enpu_prime_import(struct drm_device *drm, struct dma_buf 
 			return obj;
 		}
 	}
+	if (!drm_dev_enter(drm, &idx))
+		return ERR_PTR(-ENODEV);
 	obj = drm_gem_prime_import(drm, buf);
-	if (!IS_ERR(obj) && obj->dev == drm && to_enpu_bo(obj)->kind == ENPU_BO_IMPORTED)
-		enpu_bo_count(to_enpu_bo(obj));
+	if (!IS_ERR(obj) && to_enpu_bo(obj)->kind == ENPU_BO_IMPORTED)
+		enpu_import_added(to_enpu_bo(obj));
+	drm_dev_exit(idx);
 	return obj;
 }

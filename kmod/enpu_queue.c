@@ -5,7 +5,6 @@
  */
 #include <linux/bitfield.h>
 #include <linux/delay.h>
-#include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
 #include <linux/slab.h>
 #include <drm/drm_drv.h>
@@ -48,6 +47,14 @@ void enpu_queue_set_memory(struct enpu_queue *queue, void *memory, u64 address, 
 	queue->completions = memory + enpu_ring_completions_offset(ring_log2);
 }
 
+static void enpu_queue_free_memory(struct enpu_dma *dma)
+{
+	struct enpu_queue *queue = container_of(dma, struct enpu_queue, dma);
+
+	enpu_dma_free(queue->edev, enpu_ring_bytes(queue->ring_log2), queue->memory,
+		      queue->address);
+}
+
 static int enpu_queue_alloc_memory(struct enpu_queue *queue)
 {
 	dma_addr_t bus;
@@ -55,18 +62,12 @@ static int enpu_queue_alloc_memory(struct enpu_queue *queue)
 
 	if (enpu_inject_fail(queue->edev))
 		return -ENOMEM;
-	memory = dma_alloc_coherent(&queue->edev->pdev->dev, enpu_ring_bytes(ENPU_RING_LOG2), &bus,
-				    GFP_KERNEL_ACCOUNT);
+	memory = enpu_dma_alloc(queue->edev, enpu_ring_bytes(ENPU_RING_LOG2), &bus);
 	if (!memory)
 		return -ENOMEM;
 	enpu_queue_set_memory(queue, memory, bus, ENPU_RING_LOG2);
+	enpu_dma_add(queue->edev, &queue->dma, enpu_queue_free_memory);
 	return 0;
-}
-
-static void enpu_queue_free_memory(struct enpu_queue *queue)
-{
-	dma_free_coherent(&queue->edev->pdev->dev, enpu_ring_bytes(queue->ring_log2),
-			  queue->memory, queue->address);
 }
 
 /*
@@ -139,28 +140,25 @@ struct enpu_queue *enpu_queue_create(struct enpu_ctx *ctx, struct enpu_engine *e
 {
 	struct enpu_device *edev = ctx->edev;
 	struct enpu_queue *queue;
-	int ret;
+	int ret, idx;
 
 	queue = enpu_inject_fail(edev) ? NULL : kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
 	if (!queue)
 		return ERR_PTR(-ENOMEM);
 	enpu_queue_init(queue, ctx, engine);
 	queue->fence_context = dma_fence_context_alloc(1);
-	ret = enpu_queue_alloc_memory(queue);
-	if (ret)
-		goto free_queue;
-
-	ret = enpu_queue_register(queue);
-	if (ret)
-		goto free_memory;
+	ret = -ENODEV;
+	if (drm_dev_enter(&edev->drm, &idx)) {
+		ret = enpu_queue_alloc_memory(queue) ?: enpu_queue_register(queue);
+		drm_dev_exit(idx);
+	}
+	if (ret) {
+		enpu_dma_remove(edev, &queue->dma);
+		kfree(queue);
+		return ERR_PTR(ret);
+	}
 	atomic_inc(&edev->live.queues);
 	return queue;
-
-free_memory:
-	enpu_queue_free_memory(queue);
-free_queue:
-	kfree(queue);
-	return ERR_PTR(ret);
 }
 
 /* Fence of the oldest entry that is not finished. Under hw_lock. */
@@ -299,7 +297,7 @@ void enpu_queue_destroy(struct enpu_queue *queue)
 	struct enpu_device *edev = queue->edev;
 
 	enpu_queue_unregister(queue);
-	enpu_queue_free_memory(queue);
+	enpu_dma_remove(edev, &queue->dma);
 	kfree(queue);
 	atomic_dec(&edev->live.queues);
 }

@@ -9,6 +9,7 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
+#include "enpu_dma.h"
 #include "enpu_hw.h"
 #include "enpu_ring.h"
 
@@ -28,6 +29,7 @@ struct enpu_error_record;
  * @ring_log2: of its entries
  * @address: of the memory for the device: a bus address, or a VA for a process's queue
  * @memory: header, ring and completion records
+ * @dma: the mapping of @memory, unless it is a process's
  * @header: first page of @memory
  * @ring: entries
  * @completions: records
@@ -57,6 +59,7 @@ struct enpu_queue {
 	u32 ring_log2;
 	u64 address;
 	void *memory;
+	struct enpu_dma dma;
 	struct enpu_queue_header *header;
 	struct enpu_ring_entry *ring;
 	struct enpu_completion *completions;

@@ -3,9 +3,9 @@
  * BOs that wrap memory of a process: pinned for their life and counted against RLIMIT_MEMLOCK.
  */
 #include <linux/capability.h>
-#include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
+#include <drm/drm_drv.h>
 #include <drm/drm_gem.h>
 
 #include "enpu_bo.h"
@@ -34,18 +34,26 @@ static enum dma_data_direction enpu_userptr_dir(struct enpu_bo *bo)
  */
 #define ENPU_USERPTR_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 
+/* The pages stay pinned, as the limits have them. */
+static void enpu_userptr_dma_unmap(struct enpu_dma *dma)
+{
+	struct enpu_bo *bo = container_of(dma, struct enpu_bo, dma);
+	struct drm_device *drm = enpu_bo_gem(bo)->dev;
+
+	dma_unmap_sgtable(drm->dev, &bo->sgt, enpu_userptr_dir(bo), ENPU_USERPTR_DMA_ATTRS);
+	sg_free_table(&bo->sgt);
+	atomic_dec(&to_enpu_device(drm)->live.dma);
+}
+
 /* Undoes as much as was done. */
 static void enpu_userptr_release(struct enpu_bo *bo)
 {
 	struct drm_gem_object *obj = enpu_bo_gem(bo);
 	size_t pages = enpu_bo_pages(bo);
 
-	if (bo->sgt.sgl) {
-		dma_unmap_sgtable(obj->dev->dev, &bo->sgt, enpu_userptr_dir(bo),
-				  ENPU_USERPTR_DMA_ATTRS);
-		sg_free_table(&bo->sgt);
+	enpu_dma_remove(to_enpu_device(obj->dev), &bo->dma);
+	if (bo->pinned)
 		unpin_user_pages_dirty_lock(bo->pages, pages, !bo->read_only);
-	}
 	kvfree(bo->pages);
 	if (bo->mm) {
 		atomic64_sub(pages, &bo->mm->pinned_vm);
@@ -84,7 +92,8 @@ static int enpu_userptr_pin(struct enpu_bo *bo, u64 addr)
 			break;
 		done += ret;
 	}
-	if (done == pages)
+	bo->pinned = done == pages;
+	if (bo->pinned)
 		return 0;
 	unpin_user_pages(bo->pages, done);
 	/* Memory of a device or a file that cannot be held for long. */
@@ -93,33 +102,35 @@ static int enpu_userptr_pin(struct enpu_bo *bo, u64 addr)
 	return ret < 0 ? ret : -EFAULT;
 }
 
+/* Between drm_dev_enter() and drm_dev_exit(). */
 static int enpu_userptr_dma_map(struct enpu_bo *bo)
 {
 	struct drm_gem_object *obj = enpu_bo_gem(bo);
-	size_t pages = enpu_bo_pages(bo);
+	struct enpu_device *edev = to_enpu_device(obj->dev);
 	int ret;
 
-	ret = enpu_inject_fail(to_enpu_device(obj->dev)) ? -ENOMEM :
-	      sg_alloc_table_from_pages_segment(&bo->sgt, bo->pages, pages, 0, obj->size,
-						dma_get_max_seg_size(obj->dev->dev), GFP_KERNEL);
-	if (!ret) {
-		ret = dma_map_sgtable(obj->dev->dev, &bo->sgt, enpu_userptr_dir(bo),
-				      ENPU_USERPTR_DMA_ATTRS);
-		if (ret)
-			sg_free_table(&bo->sgt);
-	}
+	ret = enpu_inject_fail(edev) ? -ENOMEM :
+	      sg_alloc_table_from_pages_segment(&bo->sgt, bo->pages, enpu_bo_pages(bo), 0,
+						obj->size, dma_get_max_seg_size(obj->dev->dev),
+						GFP_KERNEL);
+	if (ret)
+		return ret;
+	ret = dma_map_sgtable(obj->dev->dev, &bo->sgt, enpu_userptr_dir(bo),
+			      ENPU_USERPTR_DMA_ATTRS);
 	if (ret) {
-		bo->sgt.sgl = NULL;
-		unpin_user_pages(bo->pages, pages);
+		sg_free_table(&bo->sgt);
+		return ret;
 	}
-	return ret;
+	atomic_inc(&edev->live.dma);
+	enpu_dma_add(edev, &bo->dma, enpu_userptr_dma_unmap);
+	return 0;
 }
 
 static int enpu_userptr_populate(struct enpu_bo *bo, u64 addr)
 {
 	struct enpu_device *edev = to_enpu_device(enpu_bo_gem(bo)->dev);
 	size_t pages = enpu_bo_pages(bo);
-	int ret;
+	int ret, idx;
 
 	/* More cannot be pinned; the array of pages alone would take all memory. */
 	if (pages > totalram_pages())
@@ -136,7 +147,13 @@ static int enpu_userptr_populate(struct enpu_bo *bo, u64 addr)
 	if (!bo->pages)
 		return -ENOMEM;
 	ret = enpu_inject_fail(edev) ? -EFAULT : enpu_userptr_pin(bo, addr);
-	return ret ?: enpu_userptr_dma_map(bo);
+	if (ret)
+		return ret;
+	if (!drm_dev_enter(&edev->drm, &idx))
+		return -ENODEV;
+	ret = enpu_userptr_dma_map(bo);
+	drm_dev_exit(idx);
+	return ret;
 }
 
 int enpu_bo_userptr_ioctl(struct drm_device *drm, void *data, struct drm_file *file)

@@ -43,9 +43,33 @@ static struct drm_gem_object *enpu_resv_create(struct drm_device *drm)
 	return obj;
 }
 
+/* All tables go. */
+static void enpu_vm_free_tables(struct enpu_dma *dma)
+{
+	struct enpu_vm *vm = container_of(dma, struct enpu_vm, dma);
+
+	enpu_pt_destroy(vm->edev, vm->root);
+	vm->root = NULL;
+}
+
+static int enpu_vm_init_tables(struct enpu_vm *vm)
+{
+	struct enpu_device *edev = vm->edev;
+	int idx;
+
+	if (!drm_dev_enter(&edev->drm, &idx))
+		return -ENODEV;
+	vm->root = enpu_pt_create_root(edev);
+	if (vm->root)
+		enpu_dma_add(edev, &vm->dma, enpu_vm_free_tables);
+	drm_dev_exit(idx);
+	return vm->root ? 0 : -ENOMEM;
+}
+
 struct enpu_vm *enpu_vm_create(struct enpu_device *edev, struct drm_file *file)
 {
 	struct enpu_vm *vm;
+	int ret = -ENOMEM;
 
 	vm = enpu_inject_fail(edev) ? NULL : kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
 	if (!vm)
@@ -53,12 +77,12 @@ struct enpu_vm *enpu_vm_create(struct enpu_device *edev, struct drm_file *file)
 	vm->resv_obj = enpu_resv_create(&edev->drm);
 	if (!vm->resv_obj)
 		goto free_vm;
-	vm->root = enpu_pt_create_root(edev);
-	if (!vm->root)
+	vm->edev = edev;
+	ret = enpu_vm_init_tables(vm);
+	if (ret)
 		goto put_resv;
 	kref_init(&vm->ref);
 	mutex_init(&vm->lock);
-	vm->edev = edev;
 	vm->as_id = ENPU_AS_NONE;
 	vm->pid = task_tgid_nr(current);
 	vm->client_id = file->client_id;
@@ -71,7 +95,7 @@ put_resv:
 	drm_gem_object_put(vm->resv_obj);
 free_vm:
 	kfree(vm);
-	return ERR_PTR(-ENOMEM);
+	return ERR_PTR(ret);
 }
 
 struct enpu_vm *enpu_vm_get(struct enpu_vm *vm)
@@ -208,7 +232,7 @@ static void enpu_vm_release(struct kref *ref)
 	drm_mm_for_each_node_safe(node, next, &vm->mappings)
 		enpu_mapping_free(vm, container_of(node, struct enpu_mapping, node));
 	drm_mm_takedown(&vm->mappings);
-	enpu_pt_destroy(vm->edev, vm->root);
+	enpu_dma_remove(vm->edev, &vm->dma);
 	drm_gem_object_put(vm->resv_obj);
 	mutex_destroy(&vm->lock);
 	atomic_dec(&vm->edev->live.vms);
@@ -268,6 +292,7 @@ static int enpu_vm_write_ptes(struct enpu_vm *vm, struct enpu_mapping *map, stru
 	return enpu_vm_map_sgt(vm, map, sgt, flags);
 }
 
+/* Between drm_dev_enter() and drm_dev_exit(). */
 static int enpu_vm_insert(struct enpu_vm *vm, struct enpu_mapping *map, struct sg_table *sgt)
 {
 	LIST_HEAD(emptied);
@@ -305,18 +330,24 @@ static int enpu_vm_map_check(const struct drm_enpu_vm_map *args, struct enpu_bo 
 	return 0;
 }
 
-/*
- * The DMA addresses of a BO, NULL for one in local memory. What takes long, memory that is to be
- * found and cleared, is done before anybody else has to wait.
- */
-static struct sg_table *enpu_vm_get_sgt(struct enpu_vm *vm, struct enpu_bo *bo)
+static int enpu_vm_map_bo(struct enpu_vm *vm, struct enpu_mapping *map)
 {
-	int ret;
+	struct sg_table *sgt = NULL;
+	int ret = 0, idx;
 
-	if (bo->kind == ENPU_BO_LOCAL)
-		return NULL;
-	ret = enpu_inject_fail(vm->edev) ? -ENOMEM : enpu_bo_fetch(bo);
-	return ret ? ERR_PTR(ret) : enpu_bo_sgt(bo);
+	if (!drm_dev_enter(&vm->edev->drm, &idx))
+		return -ENODEV;
+	if (map->bo->kind != ENPU_BO_LOCAL) {
+		sgt = enpu_inject_fail(vm->edev) ? ERR_PTR(-ENOMEM) : enpu_bo_sgt(map->bo);
+		ret = PTR_ERR_OR_ZERO(sgt);
+	}
+	if (!ret) {
+		mutex_lock(&vm->lock);
+		ret = enpu_vm_insert(vm, map, sgt);
+		mutex_unlock(&vm->lock);
+	}
+	drm_dev_exit(idx);
+	return ret;
 }
 
 int enpu_vm_map_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -324,21 +355,16 @@ int enpu_vm_map_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	struct enpu_vm *vm = to_enpu_file(file)->vm;
 	struct drm_enpu_vm_map *args = data;
 	struct enpu_mapping *map;
-	struct sg_table *sgt;
 	struct enpu_bo *bo;
 	int ret;
 
 	bo = enpu_bo_lookup(file, args->handle);
 	if (!bo)
 		return -ENOENT;
-	ret = enpu_vm_map_check(args, bo) ?: enpu_vm_activate(vm);
+	/* What takes long, to find and clear memory, comes before anybody has to wait for us. */
+	ret = enpu_vm_map_check(args, bo) ?: enpu_vm_activate(vm) ?: enpu_bo_fetch(bo);
 	if (ret)
 		goto put_bo;
-	sgt = enpu_vm_get_sgt(vm, bo);
-	if (IS_ERR(sgt)) {
-		ret = PTR_ERR(sgt);
-		goto put_bo;
-	}
 	map = enpu_inject_fail(vm->edev) ? NULL : kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
 	if (!map) {
 		ret = -ENOMEM;
@@ -350,8 +376,7 @@ int enpu_vm_map_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	map->offset = args->bo_offset;
 	map->flags = args->flags;
 
-	scoped_guard(mutex, &vm->lock)
-		ret = enpu_vm_insert(vm, map, sgt);
+	ret = enpu_vm_map_bo(vm, map);
 	if (!ret) {
 		trace_enpu_vm_map(vm->as_id, args->va, args->size, args->handle, args->flags);
 		return 0;
@@ -403,12 +428,16 @@ static void enpu_vm_remove(struct enpu_vm *vm, u64 va, u64 size)
 {
 	struct drm_mm_node *node, *next;
 	LIST_HEAD(emptied);
+	int idx;
 
-	enpu_pt_clear(vm->root, va, size, &emptied);
-	dma_wmb();
-	enpu_vm_invalidate(vm);
-	enpu_pt_free_list(vm->edev, &emptied);
-
+	/* The tables of a device that has gone are gone, or go as a whole. */
+	if (drm_dev_enter(&vm->edev->drm, &idx)) {
+		enpu_pt_clear(vm->root, va, size, &emptied);
+		dma_wmb();
+		enpu_vm_invalidate(vm);
+		enpu_pt_free_list(vm->edev, &emptied);
+		drm_dev_exit(idx);
+	}
 	for (node = __drm_mm_interval_first(&vm->mappings, va, va + size - 1);
 	     drm_mm_node_allocated(node) && node->start < va + size; node = next) {
 		next = list_next_entry(node, node_list);

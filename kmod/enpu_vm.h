@@ -12,10 +12,10 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_mm.h>
 
+#include "enpu_dma.h"
 #include "enpu_hw.h"
 
 struct enpu_bo;
-struct enpu_device;
 struct enpu_pt;
 
 #define ENPU_AS_NONE	U32_MAX
@@ -29,7 +29,8 @@ struct enpu_pt;
  * @edev: device
  * @lock: protects @mappings, @mapping_count, @root and the page tables; outside hw_lock
  * @mappings: struct enpu_mapping by VA
- * @root: root table
+ * @root: root table, NULL when the device has gone
+ * @dma: the mapping of all tables
  * @mapping_count: number of @mappings
  * @as_id: number in hardware, ENPU_AS_NONE until the first map or context; under hw_lock
  * @resv_obj: its reservation holds the fence of every job, and is that of the private BOs
@@ -49,6 +50,7 @@ struct enpu_vm {
 	struct drm_mm mappings;
 	u32 mapping_count;
 	struct enpu_pt *root;
+	struct enpu_dma dma;
 	u32 as_id;
 	struct drm_gem_object *resv_obj;
 	atomic_t handles;

@@ -75,7 +75,7 @@ void buffers(Made& m, const Visit& visit) {
            ""});
     visit({"BO_WAIT", [&] { return m.device.bo_wait(m.host, soon()); }, {}, 0, ""});
     visit({"VM_MAP host", [&] { return m.device.map(kVa, m.host, 16 * kPage); },
-           [&] { CHECK(m.device.unmap(kVa, 16 * kPage) == 0); }, 5, ""});
+           [&] { CHECK(m.device.unmap(kVa, 16 * kPage) == 0); }, 5, "dma"});
     visit({"VM_MAP local", [&] { return m.device.map(kLocalVa, m.local, kPage); },
            [&] { CHECK(m.device.unmap(kLocalVa, kPage) == 0); }, 5, ""});
     visit({"VM_UNMAP", [&] { return m.device.unmap(kLocalVa, kPage); },
@@ -113,7 +113,7 @@ void jobs(Made& m, const Visit& visit) {
                m.device.syncobj_destroy(m.timeline);
                m.timeline = m.device.syncobj();
            },
-           14, "queues"});
+           14, "queues dma"});
     all_jobs_gone(m);
     visit({"CTX_STATUS",
            [&] {
@@ -165,8 +165,9 @@ void every_call(const Visit& visit) {
 
 std::string difference(const std::map<std::string, long>& now,
                        const std::map<std::string, long>& before, const std::string& but) {
+    const std::string words = " " + but + " ";
     for (const auto& [name, count] : before)
-        if (name != but && now.at(name) != count)
+        if (words.find(" " + name + " ") == std::string::npos && now.at(name) != count)
             return name + " " + std::to_string(count) + " -> " + std::to_string(now.at(name));
     return {};
 }

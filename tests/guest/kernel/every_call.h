@@ -17,7 +17,8 @@ struct Call {
     std::function<void()> undo;
     // At least so many of the module's own hooks (fail_nth) lie in it.
     int hooks;
-    // What a call that failed may leave, as it belongs to something else: a name of live_objects().
+    // What a call that failed may leave, as it belongs to something else: names of live_objects(),
+    // with spaces between.
     std::string kept;
 };
 

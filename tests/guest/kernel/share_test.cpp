@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <fcntl.h>
-#include <linux/udmabuf.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -9,6 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "foreign_buffer.h"
 #include "kernel_device.h"
 
 namespace enpu::test {
@@ -167,23 +165,11 @@ TEST_CASE("a private buffer is not exported") {
 }
 
 TEST_CASE("a dma-buf of another driver can be used") {
-    const int control = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
-    if (control < 0) SKIP("the guest has no /dev/udmabuf");
-    const int memory = memfd_create("udmabuf", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-    REQUIRE(ftruncate(memory, 4 * kPage) == 0);
-    REQUIRE(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
-    udmabuf_create create{};
-    create.memfd = static_cast<uint32_t>(memory);
-    create.flags = UDMABUF_FLAGS_CLOEXEC;
-    create.size = 4 * kPage;
-    const int fd = ioctl(control, UDMABUF_CREATE, &create);
-    REQUIRE(fd >= 0);
-    void* p = mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    REQUIRE(p != MAP_FAILED);
-
+    ForeignBuffer foreign(4 * kPage);
+    const uint8_t* p = foreign.data();
     Fixture f;
     uint32_t handle = 0;
-    REQUIRE(f.device.import_fd(fd, &handle) == 0);
+    REQUIRE(f.device.import_fd(foreign.fd(), &handle) == 0);
     drm_enpu_bo_info info{};
     info.handle = handle;
     REQUIRE(f.device.call(DRM_IOCTL_ENPU_BO_INFO, &info) == 0);
@@ -191,13 +177,9 @@ TEST_CASE("a dma-buf of another driver can be used") {
     CHECK(info.size == 4 * kPage);
     REQUIRE(f.device.map(kVa, handle, 4 * kPage) == 0);
     f.run(f.copy, Commands().fill(kVa + kPage, 3 * kPage, 0x24));
-    CHECK(static_cast<uint8_t*>(p)[kPage - 1] == 0);
-    CHECK(static_cast<uint8_t*>(p)[kPage] == 0x24);
-    CHECK(static_cast<uint8_t*>(p)[4 * kPage - 1] == 0x24);
-    munmap(p, 4 * kPage);
-    close(fd);
-    close(memory);
-    close(control);
+    CHECK(p[kPage - 1] == 0);
+    CHECK(p[kPage] == 0x24);
+    CHECK(p[4 * kPage - 1] == 0x24);
 }
 
 }  // namespace
