@@ -156,7 +156,7 @@ TEST_CASE("lost kicks and lost interrupts of a user-mode queue") {
         const uint64_t fence = rig.kick(Commands().wait(kVa, 1, 30'000'000));
         int result = 1;
         std::thread waiter([&] { result = rig.queue.wait(fence); });
-        std::this_thread::sleep_for(milliseconds(100));
+        CHECK(rig.queue.sleeps_for(fence));
         inject(ENPU_FAULT_KIND_IRQ_LOST, 1);
         *reinterpret_cast<volatile uint64_t*>(words.data()) = 1;
         rig.queue.store_doorbell();
@@ -173,7 +173,7 @@ TEST_CASE("a wrong fence word of a user-mode queue is noticed at the next looks"
     // The fence word becomes 0 again.
     inject(ENPU_FAULT_KIND_FENCE_CORRUPTED, ~0u, 1, 1);
     // Eight looks long: who is woken by a look is still waiting for the same look.
-    CHECK(rig.queue.wait(rig.kick(Commands().nop()), deadline(milliseconds(2000))) == 0);
+    CHECK(rig.queue.wait(rig.kick(Commands().nop()), deadline(milliseconds(2000) * slower())) == 0);
     CHECK(counter("bad_fences") == bad + 1);
     CHECK(rig.queue.wait(rig.kick(Commands().nop())) == 0);
     clear_faults();
@@ -215,7 +215,7 @@ TEST_CASE("a device that is pulled out from under a user-mode queue") {
     const uint64_t fence = rig->kick(Commands().wait(kVa, 1, 60'000'000));
     int result = 1;
     std::thread waiter([&] { result = rig->queue.wait(fence); });
-    std::this_thread::sleep_for(milliseconds(50));
+    CHECK(rig->queue.sleeps_for(fence));
     std::atomic<bool> stop{false};
     std::thread ringer([&] {
         while (!stop) rig->queue.store_doorbell();

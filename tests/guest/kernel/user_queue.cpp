@@ -7,6 +7,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 
+#include "recovery.h"
+
 namespace enpu::test {
 namespace {
 
@@ -58,9 +60,15 @@ enpu_ring_entry* UserQueue::entry(uint64_t index) const {
 }
 
 uint64_t UserQueue::push(uint64_t cmd_va, uint32_t cmd_bytes) {
-    *entry(tail_) = {cmd_va, cmd_bytes, 0, tail_ + 1, 0x100 + tail_};
+    write(cmd_va, cmd_bytes);
     set_tail(tail_ + 1);
     return tail_;
+}
+
+enpu_ring_entry* UserQueue::write(uint64_t cmd_va, uint32_t cmd_bytes) {
+    enpu_ring_entry* next = entry(tail_);
+    *next = {cmd_va, cmd_bytes, 0, tail_ + 1, 0x100 + tail_};
+    return next;
 }
 
 void UserQueue::set_tail(uint64_t tail) {
@@ -80,6 +88,11 @@ uint64_t UserQueue::fence() const {
 int UserQueue::wait(uint64_t fence, int64_t timeout_ns) const {
     drm_enpu_queue_wait args{args_.queue_id, 0, fence, timeout_ns};
     return device_.call(DRM_IOCTL_ENPU_QUEUE_WAIT, &args);
+}
+
+bool UserQueue::sleeps_for(uint64_t fence) const {
+    return eventually(
+        [&] { return __atomic_load_n(&header()->irq_fence, __ATOMIC_ACQUIRE) == fence; });
 }
 
 int UserQueue::destroy() {

@@ -23,7 +23,10 @@ class UserQueue {
     enpu_queue_header* header() const;
     enpu_ring_entry* entry(uint64_t index) const;
     uint64_t tail() const { return tail_; }
-    // Writes an entry whose fence is its count from 1, and moves the tail; the fence.
+    // Writes the next entry, whose fence is its count from 1. A device that polls sees it with the
+    // tail and not before, so what is to be wrong with it is made wrong until then.
+    enpu_ring_entry* write(uint64_t cmd_va, uint32_t cmd_bytes);
+    // The same, and moves the tail; the fence.
     uint64_t push(uint64_t cmd_va, uint32_t cmd_bytes);
     void set_tail(uint64_t tail);
     // Rings unless the device is polling.
@@ -32,6 +35,9 @@ class UserQueue {
     uint64_t fence() const;
     // QUEUE_WAIT, 0 or -errno.
     int wait(uint64_t fence, int64_t timeout_ns = soon()) const;
+    // Waits until somebody sleeps in QUEUE_WAIT for this value and no smaller one; false after a
+    // deadline. However long a thread takes to get there, what is done next meets a sleeper.
+    bool sleeps_for(uint64_t fence) const;
     int destroy();
     void unmap_doorbell();
     int map_doorbell(volatile uint32_t** address, int flags) const;
