@@ -198,7 +198,9 @@ TEST_CASE("timing events measure the work between them") {
     CHECK(ns > 0);
     CHECK(uint64_t(ns) <= wall);
     CHECK(failure(rt_event_elapsed_ns(start, plain, &ns)).code == RT_FAILED_PRECONDITION);
-    CHECK(failure(rt_event_create(f.device, 0x80, &plain)).code == RT_INVALID_ARGUMENT);
+    rt_event none = nullptr;
+    CHECK(failure(rt_event_create(f.device, 0x80, &none)).code == RT_INVALID_ARGUMENT);
+    CHECK(none == nullptr);
     rt_event_destroy(start);
     rt_event_destroy(end);
     rt_event_destroy(plain);
