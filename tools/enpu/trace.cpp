@@ -49,7 +49,11 @@ int run_program(const Options& options, const std::string& runtime_file) {
     if (child < 0) throw Failure(kInternal, std::string("fork: ") + std::strerror(errno));
     if (child == 0) {
         if (fs::exists(preload, code)) {
-            setenv("LD_PRELOAD", preload.c_str(), 1);
+            // Behind what the user has the program start with.
+            const char* before = std::getenv("LD_PRELOAD");
+            const std::string all =
+                before && *before ? before + (":" + preload.string()) : preload.string();
+            setenv("LD_PRELOAD", all.c_str(), 1);
             setenv("ENPU_TRACE_RUNTIME", runtime_file.c_str(), 1);
         }
         execvp(arguments[0], arguments.data());

@@ -52,10 +52,12 @@ def main():
                        stderr=subprocess.DEVNULL)
         subprocess.run([tool, "trace", "report", work / "t", "-o", work / "t.html"], check=True, timeout=60, stdout=subprocess.DEVNULL)
         picture = work / "page.png"
+        browser = dict(os.environ, HOME=folder)
+        browser.pop("LD_PRELOAD", None)  # a sanitizer's library, for programs of ours
         shown = subprocess.run([found.stdout.strip(), "--no-sandbox", "--disable-gpu", "--no-zygote", f"--user-data-dir={work}/profile",
                                 "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=5000", "--window-size=1300,900",
                                 f"--screenshot={picture}", "--dump-dom", f"file://{work}/t.html"], text=True, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, timeout=200, check=False, env=dict(os.environ, HOME=folder))
+                               stderr=subprocess.PIPE, timeout=200, check=False, env=browser)
         drawn = re.search(r'data-drawn="(\d+)"', shown.stdout)
         rows, step = pixels(picture.read_bytes()) if picture.exists() else ([], 3)
         green = sum(tuple(row[i:i + 3]) == (0x2a, 0x8a, 0x66) for row in rows for i in range(0, len(row), step))
