@@ -23,8 +23,9 @@ if(ENPU_FUZZ)
 endif()
 
 set(ENPU_SANITIZE "" CACHE STRING "address,undefined or thread: build everything with these sanitizers")
-# A Python that loads a library of ours (ENV of such a test): the sanitizer's comes first, and the C++ library whose throw it
-# wraps. What Python itself keeps to the end is no leak of ours.
+# ENV of tests whose program has a library of ours loaded into it: the sanitizer's comes first, and the C++ library whose throw
+# it wraps. ENPU_PYTHON_ENV is for Python; what that keeps to the end is no leak of ours.
+set(ENPU_PRELOAD_ENV "")
 set(ENPU_PYTHON_ENV "")
 if(ENPU_SANITIZE)
   set(_runtime libasan.so)
@@ -38,7 +39,8 @@ if(ENPU_SANITIZE)
     list(APPEND _preload ${_path})
   endforeach()
   list(JOIN _preload ":" _preload)
-  list(APPEND ENPU_PYTHON_ENV LD_PRELOAD=${_preload})
+  set(ENPU_PRELOAD_ENV LD_PRELOAD=${_preload})
+  list(APPEND ENPU_PYTHON_ENV ${ENPU_PRELOAD_ENV})
 endif()
 if(ENPU_SANITIZE)
   add_compile_options(-fsanitize=${ENPU_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -5,6 +5,7 @@ CMake. Then makes the packages and looks into them. Prints TAP."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -157,6 +158,9 @@ def wheel(work):
 
 
 def main():
+    if not re.search(r"^ENPU_SANITIZE:STRING=$", (BUILD / "CMakeCache.txt").read_text(encoding="utf-8"), re.M):
+        print("1..0 # SKIP what a sanitizer is built into is not for programs of others")
+        return 0
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
