@@ -143,3 +143,21 @@ struct rt_device_impl {
         std::atomic<uint64_t> copies{0}, copies_merged{0};
     } counted;
 };
+
+namespace enpu::rt {
+
+// A reference to a device. The first member of what holds one, so that it is the last to go: the
+// device closes with it, and fences and buffers of the other members must be given back before.
+class DeviceRef {
+  public:
+    explicit DeviceRef(rt_device_impl* device) : device_(device) { device_->retain(); }
+    DeviceRef(const DeviceRef&) = delete;
+    ~DeviceRef() { device_->release(); }
+    operator rt_device_impl*() const { return device_; }
+    rt_device_impl* operator->() const { return device_; }
+
+  private:
+    rt_device_impl* const device_;
+};
+
+}  // namespace enpu::rt

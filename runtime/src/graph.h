@@ -43,8 +43,7 @@ using GraphNodes = std::vector<std::unique_ptr<GraphNode>>;
 }  // namespace enpu::rt
 
 struct rt_graph_impl {
-    explicit rt_graph_impl(rt_device_impl* owner) : device(owner) { device->retain(); }
-    ~rt_graph_impl() { device->release(); }
+    explicit rt_graph_impl(rt_device_impl* owner) : device(owner) {}
 
     // Appends a node that depends on `dependencies`, which exist.
     rt_node append(std::unique_ptr<enpu::rt::GraphNode> node,
@@ -53,13 +52,13 @@ struct rt_graph_impl {
     void append_all(const enpu::rt::GraphNodes& from, const std::vector<rt_node>& dependencies,
                     std::vector<rt_node>& ends);
 
-    rt_device_impl* const device;
+    const enpu::rt::DeviceRef device;
     std::mutex mutex;
     enpu::rt::GraphNodes nodes;
 };
 
 struct rt_graph_exec_impl {
-    explicit rt_graph_exec_impl(rt_device_impl* owner) : device(owner) { device->retain(); }
+    explicit rt_graph_exec_impl(rt_device_impl* owner) : device(owner) {}
     ~rt_graph_exec_impl();
 
     rt_status schedule(uint32_t flags, uint64_t crossing_ns);
@@ -80,7 +79,7 @@ struct rt_graph_exec_impl {
         uint32_t step = 0, command = 0;
     };
 
-    rt_device_impl* const device;
+    const enpu::rt::DeviceRef device;
     std::mutex mutex;
     enpu::rt::GraphNodes nodes;
     enpu::rt::DagScheduler dag;

@@ -52,8 +52,6 @@ rt_graph_exec_impl::~rt_graph_exec_impl() {
     for (const Step& step : steps)
         if (step.handle) device->hal.graph->destroy(step.handle);
     if (times) device->hal.memory->free(times);
-    last = {};
-    device->release();
 }
 
 // -------------------------------------------------------------------------------------------

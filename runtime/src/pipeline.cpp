@@ -89,7 +89,6 @@ rt_pipeline_impl::~rt_pipeline_impl() {
         rt_status_free(rt_host_free(device, slot.memory.host_output));
     }
     for (void* output : outputs_) rt_status_free(rt_host_free(device, output));
-    device->release();
 }
 
 // ---------------------------------------------------------------------------------------

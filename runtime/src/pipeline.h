@@ -12,9 +12,7 @@
 // so that the one that is being read keeps no slot busy; in place, the slot stays taken for it.
 struct rt_pipeline_impl {
     explicit rt_pipeline_impl(rt_device_impl* owner, const rt_pipeline_desc& from)
-        : device(owner), desc(from) {
-        device->retain();
-    }
+        : device(owner), desc(from) {}
     ~rt_pipeline_impl();
     rt_pipeline_impl(const rt_pipeline_impl&) = delete;
 
@@ -28,7 +26,7 @@ struct rt_pipeline_impl {
     uint32_t free_slots();
     uint32_t in_flight();
 
-    rt_device_impl* const device;
+    const enpu::rt::DeviceRef device;
     const rt_pipeline_desc desc;
 
     struct Slot {

@@ -32,14 +32,9 @@ rt_stream_impl::rt_stream_impl(rt_device_impl* owner, const rt_stream_options& o
       engine(static_cast<uint32_t>((number - 1) % std::max(owner->info.compute_engines, 1u)) + 1),
       flags(options.flags),
       timeout_ns(options.timeout_ns ? options.timeout_ns : kDefaultTimeoutNs) {
-    device->retain();
     waits_.reserve(kMaxWaits);
     held_.reserve(2 * kMaxWaits);
     main.copies = (flags & RT_STREAM_COPY_ENGINE) && device->info.copy_engines > 0;
-}
-
-rt_stream_impl::~rt_stream_impl() {
-    device->release();
 }
 
 rt_status rt_stream_impl::open_lane(Lane& lane, uint32_t engine_number, const char* origin) {

@@ -53,7 +53,6 @@ struct StreamWork {
 
 struct rt_stream_impl {
     rt_stream_impl(rt_device_impl* device, const rt_stream_options& options);
-    ~rt_stream_impl();
     void retain() { references.fetch_add(1, std::memory_order_relaxed); }
     void release() {
         if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
@@ -125,7 +124,7 @@ struct rt_stream_impl {
     rt_status completion_status(uint64_t value);
 
     std::atomic<uint32_t> references{1};
-    rt_device_impl* const device;
+    const enpu::rt::DeviceRef device;
     const uint64_t number;
     const std::string name;
     const int32_t priority;

@@ -2,6 +2,8 @@
 // Streams, events and copies.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <numeric>
 #include <thread>
 
@@ -208,18 +210,49 @@ TEST_CASE("timing events measure the work between them") {
 
 TEST_CASE("a deadline that passes names the operation and leaves it running") {
     Fixture f;
-    void* block = f.allocate(8u << 20);
-    for (int i = 0; i < 100; ++i) OK(rt_fill(f.stream, block, 1, 2, 8u << 20));
+    void* block = f.allocate(4096);
+    f.sync();
+    // The fill waits for another stream, whose host function waits for this thread.
+    std::promise<void> gate;
+    std::future<void> opened = gate.get_future();
+    rt_stream other = nullptr;
+    rt_event event = nullptr;
+    MUST(rt_stream_create(f.device, nullptr, &other));
+    MUST(rt_event_create(f.device, 0, &event));
+    const auto wait = [](void* context) {
+        static_cast<std::future<void>*>(context)->wait_for(std::chrono::seconds(20));
+    };
+    OK(rt_launch_host_func(other, wait, &opened));
+    OK(rt_event_record(event, other));
+    OK(rt_stream_wait_event(f.stream, event));
+    OK(rt_fill(f.stream, block, 1, 2, 4096));
     const Failure late = failure(rt_stream_sync(f.stream, 0));
     CHECK(late.code == RT_DEADLINE_EXCEEDED);
     CHECK(contains(late.message, "fill"));
     uint32_t done = 1;
     OK(rt_stream_query(f.stream, &done));
     CHECK(done == 0);
+    gate.set_value();
     f.sync();
     OK(rt_stream_query(f.stream, &done));
     CHECK(done == 1);
     CHECK(f.download<uint16_t>(block, 4) == std::vector<uint16_t>(4, 1));
+    rt_event_destroy(event);
+    rt_stream_destroy(other);
+}
+
+TEST_CASE("a stream may be the last that holds its device, with a host function still to run") {
+    rt_device device = nullptr;
+    rt_stream stream = nullptr;
+    MUST(rt_device_open(device_spec(), &device));
+    MUST(rt_stream_create(device, nullptr, &stream));
+    std::promise<void> ran;
+    std::future<void> seen = ran.get_future();
+    const auto tell = [](void* context) { static_cast<std::promise<void>*>(context)->set_value(); };
+    OK(rt_launch_host_func(stream, tell, &ran));
+    rt_device_close(device);
+    CHECK(seen.wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+    rt_stream_destroy(stream);
 }
 
 TEST_CASE("threads share one stream") {
