@@ -54,6 +54,10 @@ endfunction()
 
 macro(_enpu_host_test)
   set(_results ${CMAKE_BINARY_DIR}/results/host)
+  set(_timeout ${T_TIMEOUT})
+  if(ENPU_SANITIZE)
+    math(EXPR _timeout "8 * ${T_TIMEOUT}")  # what ThreadSanitizer costs
+  endif()
   file(MAKE_DIRECTORY ${_results})
   if(T_TARGET AND T_PLAIN)
     add_test(NAME ${T_NAME} COMMAND $<TARGET_FILE:${T_TARGET}> ${T_ARGS})
@@ -63,7 +67,7 @@ macro(_enpu_host_test)
   else()
     add_test(NAME ${T_NAME} COMMAND ${CMAKE_SOURCE_DIR}/scripts/tap-run ${_results}/${T_NAME}.tap ${T_COMMAND} ${T_ARGS})
   endif()
-  set_tests_properties(${T_NAME} PROPERTIES LABELS ${T_LEVEL} TIMEOUT ${T_TIMEOUT} ENVIRONMENT "${T_ENV}"
+  set_tests_properties(${T_NAME} PROPERTIES LABELS ${T_LEVEL} TIMEOUT ${_timeout} ENVIRONMENT "${T_ENV}"
                        SKIP_RETURN_CODE 77)
 endmacro()
 

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <array>
 
-#include <tbb/parallel_for.h>
-
 #include "conv2d.h"
 #include "convert.h"
 #include "element.h"
 #include "gemm.h"
 #include "packed.h"
+#include "parallel.h"
 #include "scratch.h"
 
 namespace enpu::ops {
@@ -173,7 +172,7 @@ Outcome TransposedConv::run_lines(const Lines& lines) {
 
     const auto for_lines = [&](auto&& body) {
         in_arena(threads, [&] {
-            tbb::parallel_for(lines.begin, lines.end, [&](int64_t line) {
+            parallel_each(lines.begin, lines.end, [&](int64_t line) {
                 body(line, y + (line - lines.begin) * line_floats);
             });
         });

@@ -3,10 +3,8 @@
 
 #include <array>
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-
 #include "element.h"
+#include "parallel.h"
 
 namespace enpu::ops {
 namespace {
@@ -17,8 +15,7 @@ constexpr int64_t kTileElements = 1 << 20;  // about a millisecond
 template <class Body>
 void parallel(int64_t count, Body&& body) {
     if (count <= 2 * kGrain) return body(0, count);
-    tbb::parallel_for(tbb::blocked_range<int64_t>(0, count, kGrain),
-                      [&](const auto& range) { body(range.begin(), range.end()); });
+    parallel_ranges(0, count, kGrain, body);
 }
 
 void convert_range(const View& from, const View& to, const Loop& loop, float zero_point,

@@ -8,9 +8,9 @@
 #include <cstring>
 
 #include <immintrin.h>
-#include <tbb/parallel_for.h>
 
 #include "onednn.h"
+#include "parallel.h"
 #include "tiles.h"
 
 #define ENPU_TILES [[gnu::target("amx-tile,amx-int8")]]
@@ -252,7 +252,7 @@ void run_tiles(const TileProduct& product, unsigned threads, const uint8_t* x,
     // No part is so small that it reads further than the whole.
     const int64_t parts = std::clamp<int64_t>(product.pixels / (4 * kTilePixels), 1, threads);
     if (parts == 1) return run_part(product, x, weights, out);
-    tbb::parallel_for(int64_t{0}, parts, [&](int64_t part) {
+    parallel_each(0, parts, [&](int64_t part) {
         const int64_t begin = product.pixels * part / parts;
         TileProduct own = product;
         own.pixels = product.pixels * (part + 1) / parts - begin;

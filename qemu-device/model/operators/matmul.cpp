@@ -4,12 +4,11 @@
 
 #include <array>
 
-#include <tbb/parallel_for.h>
-
 #include "conv2d.h"
 #include "element.h"
 #include "gemm.h"
 #include "packed.h"
+#include "parallel.h"
 
 namespace enpu::ops {
 namespace {
@@ -302,9 +301,7 @@ Outcome FloatMatmul::run_batches() {
             if (!proceed()) return Outcome::kStopped;
             const int64_t end = std::min(batch + batches, loop_.batches.count);
             in_arena(threads, [&] {
-                tbb::parallel_for(batch, end, [&](int64_t i) {
-                    run_part({0, m_, 0, n_, offset(i)});
-                });
+                parallel_each(batch, end, [&](int64_t i) { run_part({0, m_, 0, n_, offset(i)}); });
             });
             continue;
         }

@@ -5,11 +5,9 @@
 #include <array>
 #include <cmath>
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-
 #include "convert.h"
 #include "element.h"
+#include "parallel.h"
 #include "quantise_one.h"
 #include "requantise_row.h"
 
@@ -22,8 +20,7 @@ constexpr int64_t kLongRow = 1024;
 template <class Body>
 void parallel(int64_t count, int64_t grain, Body&& body) {
     if (count <= 2 * grain) return body(0, count);
-    tbb::parallel_for(tbb::blocked_range<int64_t>(0, count, grain),
-                      [&](const auto& range) { body(range.begin(), range.end()); });
+    parallel_ranges(0, count, grain, body);
 }
 
 float scale_of(const enpu_tensor& tensor) {

@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <memory>
-#include <thread>
-#include <vector>
 
-#include <tbb/blocked_range.h>
 #include <tbb/info.h>
-#include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+
+#include "parallel.h"
 
 namespace enpu::ops {
 namespace {
@@ -25,29 +23,13 @@ tbb::task_arena& arena_of(unsigned threads) {
     return *arena;
 }
 
-#ifdef __SANITIZE_THREAD__
-// ThreadSanitizer cannot see how the TBB library hands work over and would report each hand-over.
-// Plain threads run the same ranges.
-void parallel(unsigned threads, int64_t begin, int64_t end, int64_t grain, RangeFunction function,
-              void* context) {
-    const int64_t share = std::max((end - begin + threads - 1) / threads, grain);
-    std::vector<std::thread> others;
-    for (int64_t at = begin + share; at < end; at += share) {
-        others.emplace_back(function, context, at, std::min(at + share, end));
-    }
-    function(context, begin, std::min(begin + share, end));
-    for (std::thread& other : others) other.join();
-}
-#else
 void parallel(unsigned threads, int64_t begin, int64_t end, int64_t grain, RangeFunction function,
               void* context) {
     arena_of(threads).execute([&] {
-        tbb::parallel_for(tbb::blocked_range<int64_t>(begin, end, grain), [&](const auto& range) {
-            function(context, range.begin(), range.end());
-        });
+        parallel_ranges(begin, end, grain,
+                        [&](int64_t from, int64_t to) { function(context, from, to); });
     });
 }
-#endif
 
 }  // namespace
 
