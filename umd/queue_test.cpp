@@ -63,7 +63,7 @@ TEST_CASE("Many commands with one kick, and a ring that is full") {
             return enpu_queue_wait(queue.get(), 2, enpu_deadline_after(20'000'000), e);
         },
         -ETIME, {"fence 2"});
-    word.map<uint64_t>()[0] = 1;
+    std::atomic_ref(word.map<uint64_t>()[0]).store(1);  // the device looks at it
     // A parked WAIT looks again at every kick.
     CHECK(queue.submit(nop) == 5);
     queue.wait(5, soon());
@@ -124,7 +124,7 @@ TEST_CASE("A command on a user-mode queue cannot be patched, and outlives its ow
             },
             -EBUSY, {"still runs"});
     }
-    word.map<uint64_t>()[0] = 1;
+    std::atomic_ref(word.map<uint64_t>()[0]).store(1);  // the device looks at it
     const Command nop = nops(f.device);
     queue.wait(queue.submit(nop), soon());
     queue.wait(fence, soon());
@@ -185,12 +185,12 @@ TEST_CASE("Waits of several threads, and a queue that ends with work in it") {
         });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     CHECK(woken == 0);
-    word.map<uint64_t>()[0] = 1;
+    std::atomic_ref(word.map<uint64_t>()[0]).store(1);  // the device looks at it
     queue.submit(nop);
     for (auto& thread : threads) thread.join();
     CHECK(woken == 4);
 
-    word.map<uint64_t>()[0] = 0;
+    std::atomic_ref(word.map<uint64_t>()[0]).store(0);
     queue.submit(blocked);
     queue.submit(nop);
     const int64_t start = enpu_deadline_after(0);

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include "fixture.h"
 
@@ -76,6 +77,9 @@ struct Held {
 };
 
 Held held(const enpu_hal_plugin& hal) {
+#ifdef __SANITIZE_THREAD__
+    std::thread([] {}).join();  // the sanitizer begins one of its own with the first
+#endif
     Held now;
     enpu_hal_device* device = nullptr;
     if (hal.driver->open(device_spec(), &device, nullptr) == ENPU_HAL_OK) {

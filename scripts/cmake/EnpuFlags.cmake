@@ -31,6 +31,7 @@ if(ENPU_SANITIZE)
   set(_runtime libasan.so)
   if(ENPU_SANITIZE MATCHES thread)
     set(_runtime libtsan.so)
+    list(APPEND ENPU_PYTHON_ENV OPENBLAS_NUM_THREADS=1)  # NumPy's threads are not ours to check
   else()
     list(APPEND ENPU_PYTHON_ENV ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1)
   endif()
