@@ -3,6 +3,7 @@
 #include "matmul.h"
 
 #include <array>
+#include <utility>
 
 #include "conv2d.h"
 #include "element.h"

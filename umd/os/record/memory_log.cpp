@@ -38,7 +38,8 @@ std::span<const std::byte> MemoryLog::at(uint64_t va, uint64_t size) const {
 }
 
 void MemoryLog::changes(const Changed& changed) {
-    for (auto& [va, mapping] : mappings_) {
+    for (auto& [va, logged] : mappings_) {
+        Mapping& mapping = logged;  // of which the lambda may take hold
         const size_t size = mapping.bytes.size();
         const auto differs = [&mapping, size](size_t at) {
             return std::memcmp(mapping.bytes.data() + at, mapping.seen.data() + at,
