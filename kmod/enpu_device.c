@@ -193,6 +193,7 @@ static void enpu_engines_fini(struct drm_device *drm, void *data)
 	if (!wait_event_timeout(edev->jobs_wait, !atomic_read(&edev->live_jobs), 10 * HZ))
 		drm_err(drm, "%d jobs still wait for foreign fences\n",
 			atomic_read(&edev->live_jobs));
+	flush_work(&edev->free_work);
 	for (i = 0; i < edev->num_engines; i++)
 		if (edev->engines[i].sched.ops)
 			drm_sched_fini(&edev->engines[i].sched);
@@ -259,6 +260,8 @@ static int enpu_software_init(struct enpu_device *edev)
 		return ret;
 	INIT_LIST_HEAD(&edev->dma);
 	init_waitqueue_head(&edev->jobs_wait);
+	init_llist_head(&edev->free_jobs);
+	INIT_WORK(&edev->free_work, enpu_job_free_work);
 	INIT_WORK(&edev->error_work, enpu_error_work);
 	INIT_WORK(&edev->reset_work, enpu_reset_work);
 	enpu_notifier_init(edev);

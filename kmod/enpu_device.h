@@ -7,6 +7,7 @@
 
 #include <linux/idr.h>
 #include <linux/io.h>
+#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/spinlock.h>
@@ -45,7 +46,7 @@ struct enpu_vm;
  * @lock: protects @queues, and of each of them the jobs, tail and states; taken in hard interrupts
  * @queues: hardware queues on this engine
  * @parked: the device sleeps: no doorbells; under @lock
- * @ringing: the scheduler's worker rings a doorbell; set under @lock
+ * @ringing: doorbells that are being rung; counted up under @lock
  * @watch: what the last tick saw; only the recovery worker looks
  */
 struct enpu_engine {
@@ -58,7 +59,7 @@ struct enpu_engine {
 	spinlock_t lock; /* see above */
 	struct list_head queues;
 	bool parked;
-	bool ringing;
+	atomic_t ringing;
 	struct {
 		u32 queue;
 		u64 fence;
@@ -183,6 +184,8 @@ struct enpu_live {
  * @load: for sysfs
  * @live_jobs: jobs not freed yet
  * @jobs_wait: woken when @live_jobs drops
+ * @free_jobs: ended jobs that hold the last reference of their context
+ * @free_work: frees them
  * @stats: counters for sysfs and debugfs
  */
 struct enpu_device {
@@ -238,6 +241,8 @@ struct enpu_device {
 	struct enpu_load load;
 	atomic_t live_jobs;
 	wait_queue_head_t jobs_wait;
+	struct llist_head free_jobs;
+	struct work_struct free_work;
 
 	struct {
 		atomic_t engine_resets;

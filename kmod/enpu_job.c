@@ -76,20 +76,44 @@ struct enpu_job *enpu_job_create(struct enpu_ctx *ctx, struct enpu_engine *engin
 	return job;
 }
 
+/* Any context without @ctx, else sleeps. */
 void enpu_job_free(struct enpu_job *job)
 {
-	struct enpu_device *edev = job->ctx->edev;
+	struct enpu_device *edev = job->engine->edev;
 
 	if (job->on_hw)
 		dma_fence_put(&job->hw->base);
 	else
 		kfree(job->hw);
-	enpu_ctx_put(job->ctx);
+	if (job->ctx)
+		enpu_ctx_put(job->ctx);
 	kfree(job);
 	enpu_pm_put(edev);
 	/* Last: whoever waits for it may unload what was used above. */
 	if (atomic_dec_and_test(&edev->live_jobs))
 		wake_up(&edev->jobs_wait);
+}
+
+void enpu_job_free_work(struct work_struct *work)
+{
+	struct enpu_device *edev = container_of(work, struct enpu_device, free_work);
+	struct enpu_job *job, *next;
+
+	llist_for_each_entry_safe(job, next, llist_del_all(&edev->free_jobs), free_link)
+		enpu_job_free(job);
+}
+
+/* Nobody but the hardware had it. Any context: the end of a context is left to a worker. */
+static void enpu_job_free_direct(struct enpu_job *job)
+{
+	struct enpu_device *edev = job->engine->edev;
+
+	if (refcount_dec_not_one(&job->ctx->ref.refcount)) {
+		job->ctx = NULL;
+		enpu_job_free(job);
+	} else if (llist_add(&job->free_link, &edev->free_jobs)) {
+		schedule_work(&edev->free_work);
+	}
 }
 
 /* Takes the job off its context, and keeps the record of a failure. Once; any context. */
@@ -116,6 +140,8 @@ void enpu_job_end(struct enpu_job *job, int error, const struct enpu_error_recor
 /* The hardware is done with the job: end it and signal. Under the engine's lock. */
 void enpu_job_complete(struct enpu_job *job, int error, const struct enpu_error_record *record)
 {
+	bool direct = job->direct;
+
 	lockdep_assert_held(&job->engine->lock);
 	list_del_init(&job->queue_link);
 	/* Before the signal: who is woken by it reads the record. */
@@ -124,6 +150,8 @@ void enpu_job_complete(struct enpu_job *job, int error, const struct enpu_error_
 		dma_fence_set_error(&job->hw->base, error);
 	/* The scheduler may free the job from here on. */
 	dma_fence_signal(&job->hw->base);
+	if (direct)
+		enpu_job_free_direct(job);
 }
 
 /* Asked before each job that waits for nothing else. */
@@ -133,31 +161,43 @@ static struct dma_fence *enpu_sched_prepare_job(struct drm_sched_job *base,
 	return enpu_queue_wait_room(container_of(base, struct enpu_job, base)->queue);
 }
 
-static struct dma_fence *enpu_sched_run_job(struct drm_sched_job *base)
+/* Its place in the ring is known: nobody else pushes to the queue until it is there. */
+static struct dma_fence *enpu_job_init_fence(struct enpu_job *job)
 {
-	struct enpu_job *job = container_of(base, struct enpu_job, base);
+	struct dma_fence *fence = &job->hw->base;
+
+	job->fence = job->queue->tail + 1;
+	spin_lock_init(&job->hw->lock);
+	dma_fence_init(fence, &enpu_fence_ops, &job->hw->lock, job->queue->fence_context,
+		       job->fence);
+	__module_get(THIS_MODULE);
+	atomic_inc(&enpu_fences);
+	job->on_hw = true;
+	return fence;
+}
+
+/*
+ * Puts the job into the ring; 0, or the errno with which it ends unbegun. The queue is kept by the
+ * caller.
+ */
+static int enpu_job_push(struct enpu_job *job)
+{
 	struct enpu_engine *engine = job->engine;
 	struct enpu_queue *queue = job->queue;
-	struct dma_fence *fence = &job->hw->base;
-	bool cookie = dma_fence_begin_signalling();
-	int error = -ENODEV, idx;
 	unsigned long flags;
 	bool ring = false;
+	int error, idx;
 
 	if (!drm_dev_enter(&engine->edev->drm, &idx))
-		goto out;
+		return -ENODEV;
 	spin_lock_irqsave(&engine->lock, flags);
+	if (!job->direct)
+		queue->scheduled--;
 	error = READ_ONCE(job->ctx->dead);
 	if (!error) {
-		job->fence = queue->tail + 1;
+		if (!job->direct)
+			dma_fence_get(enpu_job_init_fence(job)); /* for the scheduler */
 		job->started_ns = ktime_get_ns();
-		spin_lock_init(&job->hw->lock);
-		dma_fence_init(fence, &enpu_fence_ops, &job->hw->lock, queue->fence_context,
-			       job->fence);
-		__module_get(THIS_MODULE);
-		atomic_inc(&enpu_fences);
-		job->on_hw = true;
-		dma_fence_get(fence); /* for the scheduler */
 		list_add_tail(&job->queue_link, &queue->jobs);
 		trace_enpu_job_run(job);
 		ring = enpu_queue_push(queue, job);
@@ -166,16 +206,52 @@ static struct dma_fence *enpu_sched_run_job(struct drm_sched_job *base)
 	/* Whoever parks the engine spins until the doorbell is rung. */
 	preempt_disable();
 	spin_unlock_irqrestore(&engine->lock, flags);
-	/* The queue stays until this worker rests. */
 	if (ring)
 		enpu_queue_ring(queue);
 	preempt_enable();
 	drm_dev_exit(idx);
-out:
+	return error;
+}
+
+/* The queue stays until this worker rests. */
+static struct dma_fence *enpu_sched_run_job(struct drm_sched_job *base)
+{
+	struct enpu_job *job = container_of(base, struct enpu_job, base);
+	struct dma_fence *fence = &job->hw->base;
+	bool cookie = dma_fence_begin_signalling();
+	int error;
+
+	error = enpu_job_push(job);
 	if (error)
 		enpu_job_end(job, error, NULL);
 	dma_fence_end_signalling(cookie);
 	return error ? ERR_PTR(error) : fence;
+}
+
+/*
+ * A job that has nothing to wait for and room in a ring that only SUBMIT fills goes there without
+ * the scheduler; its fence. Under submit_lock, until enpu_job_run_direct().
+ */
+struct dma_fence *enpu_job_init_direct(struct enpu_job *job)
+{
+	job->direct = true;
+	return enpu_job_init_fence(job);
+}
+
+/* Gives the job away. */
+void enpu_job_run_direct(struct enpu_job *job)
+{
+	bool cookie = dma_fence_begin_signalling();
+	int error;
+
+	error = enpu_job_push(job);
+	if (error) {
+		enpu_job_end(job, error, NULL);
+		dma_fence_set_error(&job->hw->base, error);
+		dma_fence_signal(&job->hw->base);
+		enpu_job_free_direct(job);
+	}
+	dma_fence_end_signalling(cookie);
 }
 
 static enum drm_gpu_sched_stat enpu_sched_timedout_job(struct drm_sched_job *base)

@@ -7,6 +7,7 @@
 
 #include <linux/dma-fence.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <drm/gpu_scheduler.h>
 
 struct enpu_ctx;
@@ -29,10 +30,11 @@ struct enpu_fence {
  * @ctx: context, holds a reference
  * @engine: where it runs
  * @queue: hardware queue; lives until the entity of the job has ended
- * @hw: fence of the hardware, allocated at submit, initialised by run_job()
+ * @hw: fence of the hardware, allocated at submit, initialised when the job goes to the ring
  * @on_hw: @hw is initialised
+ * @direct: the scheduler has no part in it: its fence is @hw, and it is freed when it has ended
  * @ended: taken off the context's list
- * @started_ns: when run_job() saw it
+ * @started_ns: when it went to the ring
  * @cmd_va: command buffer
  * @cmd_bytes: its size
  * @seqno: in the context
@@ -40,6 +42,7 @@ struct enpu_fence {
  * @fence: value in the ring
  * @queue_link: in the queue's list of jobs in hardware; under the engine's lock
  * @ctx_link: in the context's list of unfinished jobs; under the context's lock
+ * @free_link: in the device's list of jobs that a worker frees
  */
 struct enpu_job {
 	struct drm_sched_job base;
@@ -48,6 +51,7 @@ struct enpu_job {
 	struct enpu_queue *queue;
 	struct enpu_fence *hw;
 	bool on_hw;
+	bool direct;
 	bool ended;
 	u64 started_ns;
 	u64 cmd_va;
@@ -57,6 +61,7 @@ struct enpu_job {
 	u64 fence;
 	struct list_head queue_link;
 	struct list_head ctx_link;
+	struct llist_node free_link;
 };
 
 struct enpu_error_record;
@@ -65,6 +70,9 @@ extern const struct drm_sched_backend_ops enpu_sched_ops;
 
 struct enpu_job *enpu_job_create(struct enpu_ctx *ctx, struct enpu_engine *engine);
 void enpu_job_free(struct enpu_job *job);
+void enpu_job_free_work(struct work_struct *work);
+struct dma_fence *enpu_job_init_direct(struct enpu_job *job);
+void enpu_job_run_direct(struct enpu_job *job);
 int enpu_live_fences(void);
 void enpu_job_end(struct enpu_job *job, int error, const struct enpu_error_record *record);
 void enpu_job_complete(struct enpu_job *job, int error, const struct enpu_error_record *record);

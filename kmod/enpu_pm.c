@@ -31,7 +31,7 @@ static void enpu_park_engines(struct enpu_device *edev)
 		edev->engines[i].parked = true;
 		spin_unlock_irq(&edev->engines[i].lock);
 		/* Pairs with enpu_queue_ring(): its store is behind us. */
-		while (smp_load_acquire(&edev->engines[i].ringing))
+		while (atomic_read_acquire(&edev->engines[i].ringing))
 			cpu_relax();
 	}
 }

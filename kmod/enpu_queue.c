@@ -323,9 +323,10 @@ bool enpu_queue_push(struct enpu_queue *queue, struct enpu_job *job)
 	/* Either we see that the device has stopped polling, or it sees the new tail. */
 	mb();
 	/* A queue that is stopped looks at the ring when it is started again. */
-	queue->engine->ringing = !queue->engine->parked &&
-				 !READ_ONCE(queue->header->no_doorbell);
-	return queue->engine->ringing;
+	if (queue->engine->parked || READ_ONCE(queue->header->no_doorbell))
+		return false;
+	atomic_inc(&queue->engine->ringing);
+	return true;
 }
 
 /*
@@ -336,7 +337,32 @@ void enpu_queue_ring(struct enpu_queue *queue)
 {
 	writel(1, queue->edev->doorbells + queue->id * ENPU_DOORBELL_STRIDE);
 	/* Pairs with enpu_park_engines(). */
-	smp_store_release(&queue->engine->ringing, false);
+	atomic_dec_return_release(&queue->engine->ringing);
+}
+
+/*
+ * May SUBMIT push a job itself? So it stays until it does: nobody else pushes while the scheduler
+ * has nothing. Under submit_lock.
+ */
+bool enpu_queue_takes_direct(struct enpu_queue *queue)
+{
+	unsigned long flags;
+	bool takes;
+
+	spin_lock_irqsave(&queue->engine->lock, flags);
+	takes = !queue->scheduled && queue->tail - queue->done < ENPU_RING_ENTRIES;
+	spin_unlock_irqrestore(&queue->engine->lock, flags);
+	return takes;
+}
+
+/* The scheduler gets a job of the queue. Under submit_lock. */
+void enpu_queue_schedule(struct enpu_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->engine->lock, flags);
+	queue->scheduled++;
+	spin_unlock_irqrestore(&queue->engine->lock, flags);
 }
 
 /*
@@ -408,6 +434,19 @@ static unsigned int enpu_queue_harvest_locked(struct enpu_queue *queue)
 	if (queue->user)
 		return enpu_uqueue_look(queue);
 	return enpu_queue_harvest_to(queue, le64_to_cpu(READ_ONCE(queue->header->fence)));
+}
+
+/*
+ * What a tick has found finished is picked up at the next one, if no interrupt has done so: whether
+ * that was. Under the engine's lock.
+ */
+bool enpu_queue_harvest_late(struct enpu_queue *queue)
+{
+	u64 fence = le64_to_cpu(READ_ONCE(queue->header->fence));
+	bool late = queue->late > queue->done && enpu_queue_harvest_locked(queue);
+
+	queue->late = fence > queue->done ? fence : 0;
+	return late;
 }
 
 /*

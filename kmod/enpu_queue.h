@@ -36,6 +36,9 @@ struct enpu_error_record;
  * @fence_context: of the hardware fences
  * @tail: entries written
  * @done: fence completed last, as far as harvested
+ * @scheduled: jobs that the scheduler has yet to push; under the engine's lock
+ * @late: fence that was there at the last look though its job had not been picked up, else 0; only
+ *   the recovery worker looks
  * @jobs: in hardware, in order
  * @link: in the engine's list
  * @enabled: ENABLE is set, or will be with the next restore; under hw_lock
@@ -66,6 +69,8 @@ struct enpu_queue {
 	u64 fence_context;
 	u64 tail;
 	u64 done;
+	u32 scheduled;
+	u64 late;
 	struct list_head jobs;
 	struct list_head link;
 	bool enabled;
@@ -86,6 +91,9 @@ struct enpu_queue *enpu_queue_create(struct enpu_ctx *ctx, struct enpu_engine *e
 void enpu_queue_destroy(struct enpu_queue *queue);
 void enpu_queue_program(struct enpu_queue *queue);
 struct dma_fence *enpu_queue_wait_room(struct enpu_queue *queue);
+bool enpu_queue_takes_direct(struct enpu_queue *queue);
+void enpu_queue_schedule(struct enpu_queue *queue);
+bool enpu_queue_harvest_late(struct enpu_queue *queue);
 void enpu_queue_ask_stop(struct enpu_queue *queue);
 int enpu_queue_wait_stopped(struct enpu_queue *queue, u64 deadline_ns);
 bool enpu_queue_push(struct enpu_queue *queue, struct enpu_job *job);

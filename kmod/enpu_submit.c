@@ -16,6 +16,7 @@
 #include "enpu_drv.h"
 #include "enpu_inject.h"
 #include "enpu_job.h"
+#include "enpu_queue.h"
 #include "enpu_submit_check.h"
 #include "enpu_trace.h"
 #include "enpu_vm.h"
@@ -156,22 +157,40 @@ static int enpu_submit_add_signal(struct enpu_submit *sub, const struct drm_enpu
 	return 0;
 }
 
-static int enpu_submit_add_syncs(struct enpu_submit *sub)
+static int enpu_submit_add_signals(struct enpu_submit *sub)
 {
 	u32 i;
 	int ret;
 
 	for (i = 0; i < sub->args->sync_count; i++) {
-		const struct drm_enpu_sync_op *op = &sub->sync_ops[i];
-
-		if (op->flags & DRM_ENPU_SYNC_SIGNAL)
-			ret = enpu_submit_add_signal(sub, op);
-		else
-			ret = enpu_submit_add_wait(sub, op);
+		if (!(sub->sync_ops[i].flags & DRM_ENPU_SYNC_SIGNAL))
+			continue;
+		ret = enpu_submit_add_signal(sub, &sub->sync_ops[i]);
 		if (ret)
 			return ret;
 	}
 	return 0;
+}
+
+/* Has all that the program wants waited for happened? */
+static bool enpu_submit_explicit_done(struct enpu_submit *sub)
+{
+	struct dma_fence *fence;
+	bool done = true;
+	u32 i;
+
+	for (i = 0; done && i < sub->args->sync_count; i++) {
+		const struct drm_enpu_sync_op *op = &sub->sync_ops[i];
+
+		if (op->flags & DRM_ENPU_SYNC_SIGNAL)
+			continue;
+		/* One that fails is told by who adds it. */
+		if (drm_syncobj_find_fence(sub->file, op->handle, op->point, 0, &fence))
+			return false;
+		done = dma_fence_is_signaled(fence);
+		dma_fence_put(fence);
+	}
+	return done;
 }
 
 /*
@@ -226,6 +245,45 @@ static int enpu_submit_add_implicit(struct enpu_submit *sub)
 	return 0;
 }
 
+/* Under the reservations. */
+static bool enpu_submit_implicit_done(struct enpu_submit *sub)
+{
+	u32 i;
+
+	for (i = 0; i < sub->bo_count; i++) {
+		bool write = sub->bo_args[i].flags & DRM_ENPU_SUBMIT_BO_WRITE;
+
+		if (enpu_submit_bo_implicit(sub, i) &&
+		    !dma_resv_test_signaled(enpu_bo_gem(sub->bos[i])->resv,
+					    dma_resv_usage_rw(write)))
+			return false;
+	}
+	return true;
+}
+
+/* Makes it a job of the scheduler, and tells that what to wait for. Under the reservations. */
+static int enpu_submit_schedule(struct enpu_submit *sub)
+{
+	struct enpu_ctx_engine *slot = &sub->ctx->engines[sub->args->engine];
+	u32 i;
+	int ret;
+
+	ret = enpu_submit_fails(sub) ? -ENOMEM :
+	      enpu_sched_job_init(&sub->job->base, &slot->entity, 1, sub->ctx,
+				  sub->file->client_id);
+	if (ret)
+		return ret;
+	sub->job_ready = true;
+	for (i = 0; i < sub->args->sync_count; i++) {
+		if (sub->sync_ops[i].flags & DRM_ENPU_SYNC_SIGNAL)
+			continue;
+		ret = enpu_submit_add_wait(sub, &sub->sync_ops[i]);
+		if (ret)
+			return ret;
+	}
+	return enpu_submit_add_implicit(sub);
+}
+
 static void enpu_submit_publish(struct enpu_submit *sub, struct dma_fence *fence)
 {
 	u32 i;
@@ -271,6 +329,18 @@ static int enpu_submit_enter(struct enpu_submit *sub)
 	return ret;
 }
 
+/* There is nothing to wait for: no worker has to come between. Nothing can fail. */
+static void enpu_submit_push_direct(struct enpu_submit *sub)
+{
+	struct enpu_job *job = sub->job;
+
+	sub->args->seqno = job->seqno;
+	enpu_submit_publish(sub, enpu_job_init_direct(job));
+	trace_enpu_submit(job);
+	sub->job = NULL;
+	enpu_job_run_direct(job);
+}
+
 /* From arming to pushing; the reservations are locked, nothing can fail. */
 static void enpu_submit_push(struct enpu_submit *sub)
 {
@@ -288,6 +358,7 @@ static void enpu_submit_push(struct enpu_submit *sub)
 	enpu_submit_publish(sub, fence);
 	trace_enpu_submit(job);
 	sub->job = NULL;
+	enpu_queue_schedule(job->queue);
 	drm_sched_entity_push_job(&job->base);
 }
 
@@ -296,6 +367,7 @@ static int enpu_submit_locked(struct enpu_submit *sub)
 	struct enpu_ctx *ctx = sub->ctx;
 	u32 engine = sub->args->engine;
 	struct drm_exec exec;
+	bool direct;
 	int ret;
 
 	if (ctx->closed)
@@ -304,24 +376,23 @@ static int enpu_submit_locked(struct enpu_submit *sub)
 	if (ret)
 		return ret;
 	sub->job->queue = ctx->engines[engine].queue;
-	ret = enpu_submit_fails(sub) ? -ENOMEM :
-	      enpu_sched_job_init(&sub->job->base, &ctx->engines[engine].entity, 1, ctx,
-				  sub->file->client_id);
+	ret = enpu_submit_add_signals(sub);
 	if (ret)
 		return ret;
-	sub->job_ready = true;
-	ret = enpu_submit_add_syncs(sub);
-	if (ret)
-		return ret;
+	direct = enpu_queue_takes_direct(sub->job->queue) && enpu_submit_explicit_done(sub);
 
 	drm_exec_init(&exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
 		      sub->bo_count + 1);
 	ret = enpu_submit_lock(sub, &exec);
-	if (!ret)
-		ret = enpu_submit_add_implicit(sub);
+	if (!ret) {
+		direct = direct && enpu_submit_implicit_done(sub);
+		ret = direct ? 0 : enpu_submit_schedule(sub);
+	}
 	if (!ret)
 		ret = enpu_submit_enter(sub);
-	if (!ret)
+	if (!ret && direct)
+		enpu_submit_push_direct(sub);
+	else if (!ret)
 		enpu_submit_push(sub);
 	drm_exec_fini(&exec);
 	return ret;

@@ -147,15 +147,15 @@ out:
 	dma_fence_end_signalling(cookie);
 }
 
-/* Those who wait for queues of processes, though the interrupt has not come. */
-static void enpu_tdr_wake_users(struct enpu_engine *engine)
+/* Those who wait, though the interrupt has not come. */
+static void enpu_tdr_look_late(struct enpu_engine *engine)
 {
 	struct enpu_queue *queue;
 	unsigned long flags;
 
 	spin_lock_irqsave(&engine->lock, flags);
 	list_for_each_entry(queue, &engine->queues, link)
-		if (queue->user && enpu_uqueue_look(queue))
+		if (queue->user ? enpu_uqueue_look(queue) : enpu_queue_harvest_late(queue))
 			atomic_inc(&engine->edev->stats.lost_interrupts);
 	spin_unlock_irqrestore(&engine->lock, flags);
 }
@@ -188,7 +188,7 @@ static void enpu_tdr_watchdog(struct work_struct *work)
 
 	if (!drm_dev_enter(&edev->drm, &idx))
 		goto out;
-	enpu_tdr_wake_users(engine);
+	enpu_tdr_look_late(engine);
 	mutex_lock(&edev->hw_lock);
 	if (edev->running)
 		enpu_tdr_look(engine);

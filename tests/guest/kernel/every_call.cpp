@@ -8,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <cstdlib>
+#include <utility>
 
 #include "recovery.h"
 
@@ -88,6 +89,72 @@ void all_jobs_gone(Made& m) {
     CHECK(eventually([] { return live_objects().at("jobs") == 0; }));
 }
 
+// Keeps the copy engine, in a context of its own, until it is opened.
+class Gate {
+  public:
+    explicit Gate(Made& m) : m_(m) {
+        REQUIRE(m.device.context(&ctx_) == 0);
+        close();
+    }
+    ~Gate() {
+        m_.device.context_destroy(ctx_);
+        m_.device.syncobj_destroy(fence_);
+    }
+    uint32_t fence() const { return fence_; }
+    void close() {
+        memset(m_.commands.data() + kWord, 0, 8);
+        fence_ = m_.device.syncobj();
+        send(m_.device.copy_engine(), Commands().wait(Fixture::kCmdVa + kWord, 1, 60'000'000),
+             fence_);
+    }
+    void open() {
+        const uint32_t opened = m_.device.syncobj();
+        send(0, Commands().signal(Fixture::kCmdVa + kWord, 1), opened);
+        CHECK(m_.device.syncobj_wait(opened) == 0);
+        CHECK(m_.device.syncobj_wait(fence_) == 0);
+        m_.device.syncobj_destroy(opened);
+        m_.device.syncobj_destroy(std::exchange(fence_, 0));
+    }
+
+  private:
+    static constexpr uint32_t kWord = 1024, kPackets = 2048;
+
+    void send(uint32_t engine, const Commands& packets, uint32_t fence) {
+        const uint32_t at = kPackets + engine * 256;
+        const uint32_t bytes = packets.write_to(m_.commands.data() + at);
+        REQUIRE(Submit(ctx_, engine, Fixture::kCmdVa + at, bytes).signal(fence).send(m_.device) ==
+                0);
+    }
+
+    Made& m_;
+    uint32_t ctx_ = 0, fence_ = 0;
+};
+
+// A job that has to wait for something goes by the scheduler.
+void waiting_job(Made& m, const Visit& visit, uint32_t bytes) {
+    Gate gate(m);
+    visit({"SUBMIT that waits",
+           [&] {
+               return Submit(m.ctx, 0, Fixture::kCmdVa, bytes)
+                   .wait(gate.fence())
+                   .signal(m.timeline, 2)
+                   .signal(m.done)
+                   .uses(m.user, DRM_ENPU_SUBMIT_BO_WRITE)
+                   .send(m.device);
+           },
+           [&] {
+               gate.open();
+               all_jobs_gone(m);
+               m.device.syncobj_destroy(m.timeline);
+               m.timeline = m.device.syncobj();
+               gate.close();
+           },
+           14, ""});
+    CHECK(m.device.syncobj_wait(m.done, 0, 0) == -ETIME);
+    gate.open();
+    all_jobs_gone(m);
+}
+
 void jobs(Made& m, const Visit& visit) {
     visit({"CTX_CREATE", [&] { return m.device.context(&m.ctx); },
            [&] { CHECK(m.device.context_destroy(m.ctx) == 0); }, 2, ""});
@@ -113,8 +180,9 @@ void jobs(Made& m, const Visit& visit) {
                m.device.syncobj_destroy(m.timeline);
                m.timeline = m.device.syncobj();
            },
-           14, "queues dma"});
+           12, "queues dma"});
     all_jobs_gone(m);
+    waiting_job(m, visit, bytes);
     visit({"CTX_STATUS",
            [&] {
                drm_enpu_ctx_status status{};

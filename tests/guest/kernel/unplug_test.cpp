@@ -85,7 +85,7 @@ int wait_until_gone(volatile uint32_t* rounds) {
     Fixture f;
     Buffer word(f.device, kPage);
     word.at(kVa);
-    if (const int ret = f.submit(0, Commands().wait(kVa, 1, 600'000'000)))
+    if (const int ret = f.submit(0, Commands().wait(kVa, 1, 60'000'000)))
         return end_with("SUBMIT", ret);
     *rounds = 1000;
     const int ret = f.device.syncobj_wait(f.done, 0, deadline(std::chrono::seconds(300)));
