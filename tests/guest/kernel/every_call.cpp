@@ -98,7 +98,7 @@ class Gate {
     }
     ~Gate() {
         m_.device.context_destroy(ctx_);
-        m_.device.syncobj_destroy(fence_);
+        if (fence_) m_.device.syncobj_destroy(fence_);
     }
     uint32_t fence() const { return fence_; }
     void close() {
