@@ -30,6 +30,9 @@ constexpr MatmulShape kMatmuls[] = {{"matmul 512", 512, 512, 512},
                                     {"matmul 2048", 2048, 2048, 2048}};
 constexpr MatmulShape kIntegerMatmuls[] = {{"matmul i8 512", 512, 512, 512},
                                            {"matmul i8 1024", 1024, 1024, 1024}};
+// Work of a sample, which takes 5 to 10 ms on a processor of 100 to 200 GFLOP/s and of 1 to 2 TOPS: a thread that has just
+// been woken finds its caches cold and the units that it needs asleep, which is not the operator's cost.
+constexpr double kFloatSample = 1e9, kIntegerSample = 8e9;
 constexpr uint32_t kRows = 1024, kColumns = 1024;
 
 class Operators {
@@ -40,7 +43,7 @@ class Operators {
 
   private:
     void add(const char* name, double work, const std::function<void(enpu_builder*)>& build,
-             const std::function<Peer()>& peer);
+             const std::function<Peer()>& peer, double sample = kFloatSample);
     void add_conv(const ConvShape& shape, bool integer);
     void add_matmul(const MatmulShape& shape, bool integer);
     void add_rows();
@@ -50,12 +53,10 @@ class Operators {
     std::vector<Case> cases_;
 };
 
-// Samples of 5 to 10 ms on a processor of 100 to 200 GFLOP/s: a thread that has just been woken finds its caches cold, which is
-// not the operator's cost.
 void Operators::add(const char* name, double work, const std::function<void(enpu_builder*)>& build,
-                    const std::function<Peer()>& peer) {
+                    const std::function<Peer()>& peer, double sample) {
     if (std::string_view(name).find(options_.only) == std::string_view::npos) return;
-    const auto count = static_cast<unsigned>(std::clamp(1e9 / work, 1.0, 200.0));
+    const auto count = static_cast<unsigned>(std::clamp(sample / work, 1.0, 200.0));
     const Command command = stand_->timed(ENPU_ENGINE_KIND_COMPUTE, count, build);
     Case c{{name, "ns", work, {}, {}}, {}, {}};
     c.ours = [stand = stand_, command, count] {
@@ -105,7 +106,8 @@ void Operators::add_conv(const ConvShape& s, bool integer) {
                                          &bias.operand, nullptr, nullptr, &y.operand, e);
             });
         },
-        [&] { return integer ? onednn_conv_integer(s) : onednn_conv(s); });
+        [&] { return integer ? onednn_conv_integer(s) : onednn_conv(s); },
+        integer ? kIntegerSample : kFloatSample);
 }
 
 void Operators::add_matmul(const MatmulShape& s, bool integer) {
@@ -125,7 +127,8 @@ void Operators::add_matmul(const MatmulShape& s, bool integer) {
                                          nullptr, &y.operand, e);
             });
         },
-        [&] { return integer ? onednn_matmul_integer(s) : onednn_matmul(s); });
+        [&] { return integer ? onednn_matmul_integer(s) : onednn_matmul(s); },
+        integer ? kIntegerSample : kFloatSample);
 }
 
 void Operators::add_rows() {
