@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include <immintrin.h>
-
 #include "onednn.h"
 #include "parallel.h"
+#include "requantise_wide.h"
 #include "tiles.h"
 
-#define ENPU_TILES [[gnu::target("amx-tile,amx-int8")]]
+#define ENPU_TILES __attribute__((target(ENPU_WIDE_ISA ",amx-tile,amx-int8")))
+#define ENPU_TILES_INLINE ENPU_TILES __attribute__((always_inline)) inline
 
 namespace enpu::ops {
 namespace {
@@ -45,11 +45,99 @@ int64_t blocks_of(int64_t outputs) {
     return (outputs + kTileOutputs - 1) / kTileOutputs;
 }
 
-// The sums of two times 16 pixels and two times 16 outputs: tiles 0 to 3; x in 4 and 5, weights in 6 and 7. With `both`
-// false the second 16 pixels are left out. `row`: bytes from the sums of a pixel to those of the next. between() is called after each step: the tiles go on meanwhile.
-template <bool both, class Between>
-ENPU_TILES void sum_up(const TileProduct& p, const uint8_t* x, const std::byte* weights,
-                       int32_t* sums, int64_t row, Between&& between) {
+// What becomes of the sums of a pixel: they go to their place, with their addends.
+class SumsFinish {
+  public:
+    ENPU_TILES_INLINE explicit SumsFinish(const TileOutput& out) : out_(out) {}
+    ENPU_TILES_INLINE void operator()(const int32_t* sums, int64_t first, int64_t pixel) const {
+        const int64_t place = out_.places[pixel];
+        if (place < 0) return;
+        auto* to = reinterpret_cast<int32_t*>(out_.y + place) + first;
+        for (int64_t n = 0; n < kTileOutputs; ++n)
+            to[n] = static_cast<int32_t>(static_cast<uint32_t>(sums[n]) +
+                                         static_cast<uint32_t>(out_.addends[first + n]));
+    }
+
+  private:
+    const TileOutput& out_;
+};
+
+// Or they become bytes, by f32 if that tells how.
+template <uint32_t act, bool is_signed>
+class BytesFinish {
+  public:
+    ENPU_TILES_INLINE explicit BytesFinish(const TileOutput& out)
+        : out_(out), rule_(wide_rule(out.rule)) {}
+    ENPU_TILES_INLINE void operator()(const int32_t* sums, int64_t first, int64_t pixel) const {
+        const int64_t place = out_.places[pixel];
+        if (place < 0) return;
+        const float* scale = out_.scale + first;
+        std::byte* to = out_.y + place + first;
+        const int32_t* addends = out_.addends + first;
+        if (!out_.rule.quick || !quick_step_wide<act, is_signed>(rule_, sums, addends, scale, to))
+            exactly(out_, sums, addends, scale, to);
+    }
+
+  private:
+    [[gnu::noinline]] static void exactly(const TileOutput& out, const int32_t* sums,
+                                          const int32_t* addends, const float* scale,
+                                          std::byte* to) {
+        RequantiseRow row = out.rule;
+        row.sums = sums;
+        row.addends = addends;
+        row.scale = scale;
+        row.to = to;
+        row.count = kTileOutputs;
+        row.quick = false;
+        requantise_row(row, act);
+    }
+
+    const TileOutput& out_;
+    const WideRule rule_;
+};
+static_assert(kTileOutputs == kRequantiseStep);
+
+// A block that is finished bit by bit, a part after each step of the sums of the next: so short that the processor, which
+// goes on with the tiles meanwhile, always has both at hand.
+template <class Finish>
+class Finisher {
+  public:
+    ENPU_TILES_INLINE explicit Finisher(const TileOutput& out) : finish_(out) {}
+    // What is left of the block before is finished first.
+    ENPU_TILES_INLINE void begin(const int32_t* sums, int64_t first, int64_t pixel, int64_t pixels,
+                                 int64_t steps) {
+        complete();
+        sums_ = sums;
+        first_ = first;
+        pixel_ = pixel;
+        pixels_ = pixels;
+        pace_ = pixels * kWhole / steps + 1;
+        due_ = done_ = 0;
+    }
+    ENPU_TILES_INLINE void advance() {
+        due_ += pace_;
+        upto(std::min(due_ / kWhole, pixels_));
+    }
+    ENPU_TILES_INLINE void complete() { upto(pixels_); }
+
+  private:
+    static constexpr int64_t kWhole = 1 << 16;  // pixels a step are counted in such parts
+
+    ENPU_TILES_INLINE void upto(int64_t end) {
+        for (; done_ < end; ++done_) finish_(sums_ + done_ * kTileOutputs, first_, pixel_ + done_);
+    }
+
+    const Finish finish_;
+    const int32_t* sums_ = nullptr;
+    int64_t first_ = 0, pixel_ = 0, pixels_ = 0, done_ = 0, due_ = 0, pace_ = 0;
+};
+
+// The sums of two times 16 pixels and two times 16 outputs: tiles 0 to 3; x in 4 and 5, weights in 6
+// and 7. With `both` false the second 16 pixels are left out. `row`: bytes from the sums of a pixel to those of the
+// next.
+template <bool both, class Finish>
+ENPU_TILES_INLINE void sum_up(const TileProduct& p, const uint8_t* x, const std::byte* weights,
+                              int32_t* sums, int64_t row, Finisher<Finish>& before) {
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
@@ -69,7 +157,7 @@ ENPU_TILES void sum_up(const TileProduct& p, const uint8_t* x, const std::byte* 
             _tile_dpbusd(1, 4, 7);
             if constexpr (both) _tile_dpbusd(3, 5, 7);
             weights += 2 * kTileBytes;
-            between();
+            before.advance();
         }
     }
     auto* to = reinterpret_cast<std::byte*>(sums);
@@ -79,29 +167,6 @@ ENPU_TILES void sum_up(const TileProduct& p, const uint8_t* x, const std::byte* 
     if constexpr (both) {
         _tile_stored(2, to + kSide * row, row);
         _tile_stored(3, to + kSide * row + right, row);
-    }
-}
-
-// A block of sums to its places.
-void finish(const TileOutput& out, const int32_t* sums, int64_t first, int64_t pixel,
-            int64_t pixels) {
-    const int64_t* places = out.places + pixel;
-    if (out.scale != nullptr) {
-        RequantiseRow row = out.rule;
-        row.sums = sums;
-        row.addends = out.addends + first;
-        row.scale = out.scale + first;
-        row.to = out.y + first;
-        row.count = kTileOutputs;
-        return requantise_rows(row, out.act, {places, static_cast<size_t>(pixels)});
-    }
-    for (int64_t i = 0; i < pixels; ++i) {
-        if (places[i] < 0) continue;
-        auto* to = reinterpret_cast<int32_t*>(out.y + places[i]) + first;
-        const int32_t* from = sums + i * kTileOutputs;
-        for (int64_t n = 0; n < kTileOutputs; ++n)
-            to[n] = static_cast<int32_t>(static_cast<uint32_t>(from[n]) +
-                                         static_cast<uint32_t>(out.addends[first + n]));
     }
 }
 
@@ -118,64 +183,21 @@ void pack_run(const PlainWeights& plain, int64_t o, int64_t line, int64_t terms,
     }
 }
 
-// A block that is finished bit by bit, in so many steps.
-class Finisher {
-  public:
-    explicit Finisher(const TileOutput& out) : out_(out) {}
-    // What is left of the block before is finished first.
-    void begin(const int32_t* sums, int64_t first, int64_t pixel, int64_t pixels, int64_t steps) {
-        complete();
-        sums_ = sums;
-        first_ = first;
-        pixel_ = pixel;
-        pixels_ = pixels;
-        steps_ = steps;
-        step_ = done_ = 0;
-    }
-    void advance() {
-        // A few pixels together are cheaper than one by one.
-        const int64_t end = pixels_ * ++step_ / steps_;
-        if (end - done_ >= kTogether) upto(end);
-    }
-    void complete() { upto(pixels_); }
-
-  private:
-    static constexpr int64_t kTogether = 8;
-
-    void upto(int64_t end) {
-        if (end <= done_) return;
-        finish(out_, sums_ + done_ * kTileOutputs, first_, pixel_ + done_, end - done_);
-        done_ = end;
-    }
-
-    const TileOutput& out_;
-    const int32_t* sums_ = nullptr;
-    int64_t first_ = 0, pixel_ = 0, pixels_ = 0, done_ = 0, step_ = 0, steps_ = 1;
-};
-
-ENPU_TILES void load_config(const TileConfig& config) {
-    _tile_loadconfig(&config);
-}
-ENPU_TILES void release() {
-    _tile_release();
-}
-
 // By one thread: its tiles are set up, used and let go of.
-void run_part(const TileProduct& p, const uint8_t* x, const std::byte* weights,
-              const TileOutput& out) {
+template <class Finish>
+ENPU_TILES void run_part(const TileProduct& p, const uint8_t* x, const std::byte* weights,
+                         const TileOutput& out) {
     TileConfig config;
     for (int tile = 0; tile < 8; ++tile) {
         config.bytes_a_row[tile] = kTileTerms;
         config.rows[tile] = kSide;
     }
-    load_config(config);
-    const auto half = static_cast<int64_t>(steps_of(static_cast<int64_t>(p.lines.size()), p.terms) *
-                                           kTileTerms * kHalf);
+    _tile_loadconfig(&config);
+    const int64_t steps = steps_of(static_cast<int64_t>(p.lines.size()), p.terms);
+    const int64_t half = steps * kTileTerms * kHalf;
     // While the tiles of a block are summed up, the block before is finished: the processor does both at once.
     alignas(64) int32_t sums[2][kTilePixels * kTileOutputs];
-    Finisher before{out};
-    const int64_t steps = 2 * steps_of(static_cast<int64_t>(p.lines.size()), p.terms);
-    const auto between = [&] { before.advance(); };
+    Finisher<Finish> before(out);
     // Whole blocks of sums that are the result are made where they belong.
     const bool plain = out.plain_step != 0 && p.pixels >= kTilePixels;
     const auto row = plain ? out.plain_step : static_cast<int64_t>(kTileOutputs * sizeof(int32_t));
@@ -187,23 +209,42 @@ void run_part(const TileProduct& p, const uint8_t* x, const std::byte* weights,
         const uint8_t* from = x + first * p.pixel_step;
         for (int64_t block = 0; block < blocks_of(p.outputs); ++block, turn ^= 1) {
             const std::byte* w = weights + 2 * block * half;
+            const int64_t output = first_output(p.outputs, block);
             int32_t* to = sums[turn];
-            if (plain)
-                to = reinterpret_cast<int32_t*>(out.y + out.places[first]) +
-                     first_output(p.outputs, block);
-            for (const int64_t n : {0, 1}) {
+            if (plain) to = reinterpret_cast<int32_t*>(out.y + out.places[first]) + output;
+            for (int64_t n = 0; n < kTileOutputs; n += kHalf, w += half) {
                 if (pixels > kSide) {
-                    sum_up<true>(p, from, w + n * half, to + n * kHalf, row, between);
+                    sum_up<true>(p, from, w, to + n, row, before);
                 } else {
-                    sum_up<false>(p, from, w + n * half, to + n * kHalf, row, between);
+                    sum_up<false>(p, from, w, to + n, row, before);
                 }
             }
-            if (plain) continue;
-            before.begin(sums[turn], first_output(p.outputs, block), first, pixels, steps);
+            if (!plain) before.begin(sums[turn], output, first, pixels, 2 * steps);
         }
     }
     before.complete();
-    release();
+    _tile_release();
+}
+
+using Part = void (*)(const TileProduct&, const uint8_t*, const std::byte*, const TileOutput&);
+
+template <uint32_t act>
+Part bytes_part(const TileOutput& out) {
+    return out.rule.low < 0 ? run_part<BytesFinish<act, true>> : run_part<BytesFinish<act, false>>;
+}
+
+Part part_for(const TileOutput& out) {
+    if (out.scale == nullptr) return run_part<SumsFinish>;
+    switch (out.act) {
+        case ENPU_UNARY_RELU:
+            return bytes_part<ENPU_UNARY_RELU>(out);
+        case ENPU_UNARY_LEAKY_RELU:
+            return bytes_part<ENPU_UNARY_LEAKY_RELU>(out);
+        case ENPU_UNARY_CLIP:
+            return bytes_part<ENPU_UNARY_CLIP>(out);
+        default:
+            return bytes_part<ENPU_UNARY_IDENTITY>(out);
+    }
 }
 
 }  // namespace
@@ -251,14 +292,15 @@ void run_tiles(const TileProduct& product, unsigned threads, const uint8_t* x,
                const std::byte* weights, const TileOutput& out) {
     // No part is so small that it reads further than the whole.
     const int64_t parts = std::clamp<int64_t>(product.pixels / (4 * kTilePixels), 1, threads);
-    if (parts == 1) return run_part(product, x, weights, out);
+    const Part run = part_for(out);
+    if (parts == 1) return run(product, x, weights, out);
     parallel_each(0, parts, [&](int64_t part) {
         const int64_t begin = product.pixels * part / parts;
         TileProduct own = product;
         own.pixels = product.pixels * (part + 1) / parts - begin;
         TileOutput to = out;
         to.places += begin;
-        run_part(own, x + begin * product.pixel_step, weights, to);
+        run(own, x + begin * product.pixel_step, weights, to);
     });
 }
 

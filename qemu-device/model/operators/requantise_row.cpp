@@ -5,27 +5,18 @@
 #include <bit>
 #include <cmath>
 
-// gcc 12 takes the undefined operand of its own intrinsics for a mistake, wherever they are inlined.
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-
 #include "enpu_hw.h"
 #include "onednn.h"
-#include "wide.h"
+#include "requantise_wide.h"
 
 namespace enpu::ops {
 namespace {
 
 // Several sums at once, in steps so simple that each becomes vector instructions. One source, compiled for the
 // vectors of either instruction set.
-constexpr int64_t kStep = 64;
+constexpr int64_t kStep = kRequantiseStep;
 
-// Beyond what any result can be after rounding.
-constexpr float kBound = 512;
 constexpr float kRound = 0x1.8p23f;  // adding it leaves the nearest integer, half to even
-// f32 rounds a product three times at most, each time by 2^-24 of it: below kBound that is less than 2^-13. Where
-// the nearest half is farther away, f32 rounds to the same integer as f64.
-constexpr float kSure = 0.5f - 0x1p-13f;
 
 constexpr double kWideBound = 1 << 20;
 constexpr double kWideRound = 0x1.8p52;
@@ -58,15 +49,15 @@ template <uint32_t act>
     for (int64_t i = 0; i < kStep; ++i) {
         const auto sum = static_cast<float>(add(sums[i], addends[i]));
         float v = activate<act, float>(sum * scale[i], alpha, beta);
-        v = v > -kBound ? v : -kBound;  // and what is not a number
-        v = kBound < v ? kBound : v;
+        v = v > -kRequantiseBound ? v : -kRequantiseBound;  // and what is not a number
+        v = kRequantiseBound < v ? kRequantiseBound : v;
         const float r = (v + kRound) - kRound;
         farthest = std::max(farthest, std::bit_cast<int32_t>(std::fabs(v - r)));
         int32_t value = static_cast<int32_t>(r) + zero_point;
         value = value < low ? low : value;
         q[i] = high < value ? high : value;
     }
-    if (std::bit_cast<float>(farthest) > kSure) return false;
+    if (std::bit_cast<float>(farthest) > kRequantiseSure) return false;
     for (int64_t i = 0; i < kStep; ++i) to[i] = static_cast<uint8_t>(q[i]);
     return true;
 }
@@ -92,48 +83,6 @@ template <uint32_t act>
         q[i] = static_cast<int32_t>(high < r ? high : r);
     }
     for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint8_t>(q[i]);
-}
-
-// Sixteen of quick_step, as whole numbers that are not yet bounded, and in `farthest` the largest distance from one.
-template <uint32_t act>
-ENPU_WIDE_INLINE __m512i quick_sixteen(const RequantiseRow& row, int64_t at, __m512& farthest) {
-    const __m512i sums =
-        _mm512_add_epi32(_mm512_loadu_si512(row.sums + at), _mm512_loadu_si512(row.addends + at));
-    __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(sums), _mm512_loadu_ps(row.scale + at));
-    if constexpr (act == ENPU_UNARY_RELU) v = _mm512_max_ps(v, _mm512_setzero_ps());
-    if constexpr (act == ENPU_UNARY_LEAKY_RELU) {
-        const __mmask16 negative = _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_LT_OQ);
-        v = _mm512_mask_mul_ps(v, negative, v, _mm512_set1_ps(row.alpha));
-    }
-    if constexpr (act == ENPU_UNARY_CLIP) {
-        // Of two operands one of which is no number the second is taken.
-        v = _mm512_max_ps(_mm512_set1_ps(row.alpha), v);
-        v = _mm512_min_ps(_mm512_set1_ps(row.beta), v);
-    }
-    // What is too large for 32 bits becomes the smallest number: right for the small ones and for what is no number.
-    v = _mm512_min_ps(_mm512_set1_ps(kBound), v);
-    constexpr int kToNearest = 0, kLargestMagnitude = 0b1011;
-    farthest = _mm512_range_ps(farthest, _mm512_reduce_ps(v, kToNearest), kLargestMagnitude);
-    return _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
-
-// quick_step for kStep sums. Zero points and bounds are those of bytes, so 16 bits hold every number on the way.
-template <uint32_t act, bool is_signed>
-ENPU_WIDE_INLINE bool quick_step_wide(const RequantiseRow& row, int64_t at) {
-    __m512 farthest = _mm512_setzero_ps();
-    const __m512i a = quick_sixteen<act>(row, at, farthest);
-    const __m512i b = quick_sixteen<act>(row, at + 16, farthest);
-    const __m512i c = quick_sixteen<act>(row, at + 32, farthest);
-    const __m512i d = quick_sixteen<act>(row, at + 48, farthest);
-    if (_mm512_cmp_ps_mask(farthest, _mm512_set1_ps(kSure), _CMP_GT_OQ) != 0) return false;
-    const __m512i zero_point = _mm512_set1_epi16(static_cast<int16_t>(row.zero_point));
-    const __m512i ab = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero_point);
-    const __m512i cd = _mm512_adds_epi16(_mm512_packs_epi32(c, d), zero_point);
-    const __m512i bytes = is_signed ? _mm512_packs_epi16(ab, cd) : _mm512_packus_epi16(ab, cd);
-    // Packing goes by quarters of a vector.
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    _mm512_storeu_si512(row.to + at, _mm512_permutexvar_epi32(order, bytes));
-    return true;
 }
 
 // Steps cover the row; the last overlaps the one before.
@@ -164,11 +113,14 @@ void requantise_loop(const RequantiseRow& given, Places places) {
 template <uint32_t act, bool is_signed>
 ENPU_WIDE void requantise_loop_wide(const RequantiseRow& given, Places places) {
     RequantiseRow row = given;  // its own, so that what is constant stays in registers
+    const WideRule rule = wide_rule(row);
     for (const int64_t place : places) {
         row.to = given.to + place;
         for (int64_t next = 0; next < row.count && place >= 0; next += kStep) {
             const Step step = step_of(row, next);
-            if (!step.quick || !quick_step_wide<act, is_signed>(row, step.at))
+            if (!step.quick ||
+                !quick_step_wide<act, is_signed>(rule, row.sums + step.at, row.addends + step.at,
+                                                 row.scale + step.at, row.to + step.at))
                 exact_step<act>(row, step.at, step.count);
         }
         row.sums += row.count;

@@ -4,11 +4,11 @@
 #pragma once
 
 #ifdef __clang__  // ignores the whole attribute for a word that it does not know
-#define ENPU_WIDE_TARGET target("avx512f,avx512bw,avx512dq,avx512vl")
+#define ENPU_WIDE_ISA "avx512f,avx512bw,avx512dq,avx512vl"
 #else
-#define ENPU_WIDE_TARGET target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
+#define ENPU_WIDE_ISA "avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"
 #endif
-#define ENPU_WIDE __attribute__((ENPU_WIDE_TARGET))
+#define ENPU_WIDE __attribute__((target(ENPU_WIDE_ISA)))
 // For what is inlined into them; the second form goes behind the parameters of a lambda.
 #define ENPU_WIDE_INLINE ENPU_WIDE __attribute__((always_inline)) inline
-#define ENPU_WIDE_LAMBDA __attribute__((ENPU_WIDE_TARGET, always_inline))
+#define ENPU_WIDE_LAMBDA __attribute__((target(ENPU_WIDE_ISA), always_inline))
