@@ -45,24 +45,19 @@ memory::dims weight_dims(int64_t groups, int64_t o, int64_t c, int64_t kh, int64
 
 ConvKernel::ConvKernel(const ConvSpec& spec) {
     const auto desc = describe(spec);
-    x_ = desc.src_desc();
     weights_ = desc.weights_desc();
-    if (spec.bias) bias_ = desc.bias_desc();
-    y_ = desc.dst_desc();
     scratch_ = desc.scratchpad_desc();
-    primitive_ = dnnl::convolution_forward(desc);
+    call_ = PreparedCall(dnnl::convolution_forward(desc),
+                         {{DNNL_ARG_SRC, desc.src_desc()},
+                          {DNNL_ARG_WEIGHTS, weights_},
+                          {DNNL_ARG_BIAS, spec.bias ? desc.bias_desc() : memory::desc()},
+                          {DNNL_ARG_DST, desc.dst_desc()},
+                          {DNNL_ARG_SCRATCHPAD, scratch_}});
 }
 
 void ConvKernel::run(const float* x, const float* weights, const float* bias, float* y,
                      void* scratch) const {
-    dnnl::stream stream(dnnl_engine());
-    std::unordered_map<int, memory> arguments{{DNNL_ARG_SRC, memory_at(x_, x)},
-                                              {DNNL_ARG_WEIGHTS, memory_at(weights_, weights)},
-                                              {DNNL_ARG_DST, memory_at(y_, y)},
-                                              {DNNL_ARG_SCRATCHPAD, memory_at(scratch_, scratch)}};
-    if (bias != nullptr) arguments.emplace(DNNL_ARG_BIAS, memory_at(bias_, bias));
-    primitive_.execute(stream, arguments);
-    stream.wait();
+    call_.run({x, weights, bias, y, scratch});
 }
 
 std::shared_ptr<const ConvKernel> conv_kernel(const ConvSpec& spec) {

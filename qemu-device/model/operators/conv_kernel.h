@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "onednn.h"
+#include "prepared_call.h"
 
 namespace enpu::ops {
 
@@ -34,8 +34,8 @@ class ConvKernel {
              void* scratch) const;
 
   private:
-    dnnl::memory::desc x_, weights_, bias_, y_, scratch_;
-    dnnl::convolution_forward primitive_;
+    dnnl::memory::desc weights_, scratch_;
+    PreparedCall call_;
 };
 
 // The kernel for a spec, from the cache or new. In an arena of spec.threads, which the kernel is

@@ -5,6 +5,7 @@
 
 #include "packed.h"
 #include "plan_cache.h"
+#include "prepared_call.h"
 #include "scratch.h"
 
 namespace enpu::ops {
@@ -31,32 +32,28 @@ class Plan {
         if (s.sum) ops.append_sum(1.0f);
         append_activation(ops, s.act);
         attr.set_post_ops(ops);
-        a_ = matrix(s.m, s.k, s.a_m, s.a_k);
-        b_ = s.b_block ? *block_desc(s.b_block, {s.k, s.n}) : matrix(s.k, s.n, s.b_k, s.b_n);
-        y_ = matrix(s.m, s.n, s.y_m, 1);
-        if (s.bias) bias_ = f32_desc({1, s.n}, {s.n, 1});
-        const dnnl::matmul::primitive_desc desc(dnnl_engine(), a_, b_, bias_, y_, attr);
-        scratch_ = desc.scratchpad_desc();
-        primitive_ = dnnl::matmul(desc);
+        const memory::desc a = matrix(s.m, s.k, s.a_m, s.a_k), y = matrix(s.m, s.n, s.y_m, 1);
+        const memory::desc b =
+            s.b_block ? *block_desc(s.b_block, {s.k, s.n}) : matrix(s.k, s.n, s.b_k, s.b_n);
+        const memory::desc bias = s.bias ? f32_desc({1, s.n}, {s.n, 1}) : memory::desc();
+        const dnnl::matmul::primitive_desc desc(dnnl_engine(), a, b, bias, y, attr);
+        scratch_bytes_ = desc.scratchpad_desc().get_size();
+        call_ = PreparedCall(dnnl::matmul(desc), {{DNNL_ARG_SRC, a},
+                                                  {DNNL_ARG_WEIGHTS, b},
+                                                  {DNNL_ARG_BIAS, bias},
+                                                  {DNNL_ARG_DST, y},
+                                                  {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc()}});
     }
 
     void run(const float* a, const float* b, const float* bias, float* y) const {
-        dnnl::stream stream(dnnl_engine());
         Scratch scratch;
-        if (scratch_.get_size() > 0) scratch = Scratch(scratch_.get_size());
-        std::unordered_map<int, memory> arguments{
-            {DNNL_ARG_SRC, memory_at(a_, a)},
-            {DNNL_ARG_WEIGHTS, memory_at(b_, b)},
-            {DNNL_ARG_DST, memory_at(y_, y)},
-            {DNNL_ARG_SCRATCHPAD, memory_at(scratch_, scratch.data())}};
-        if (bias != nullptr) arguments.emplace(DNNL_ARG_BIAS, memory_at(bias_, bias));
-        primitive_.execute(stream, arguments);
-        stream.wait();
+        if (scratch_bytes_ > 0) scratch = Scratch(scratch_bytes_);
+        call_.run({a, b, bias, y, scratch.data()});
     }
 
   private:
-    memory::desc a_, b_, y_, bias_, scratch_;
-    dnnl::matmul primitive_;
+    size_t scratch_bytes_ = 0;
+    PreparedCall call_;
 };
 
 }  // namespace

@@ -31,18 +31,21 @@ dnnl::primitive_attr user_scratch() {
     return attr;
 }
 
-template <class Primitive>
-void execute(const Primitive& primitive, const memory::desc& x_desc, const void* x,
-             const memory::desc& w_desc, const void* w, const memory::desc& y_desc, int32_t* y,
-             const memory::desc& scratch_desc) {
-    dnnl::stream stream(dnnl_engine());
+void run_call(const PreparedCall& call, size_t scratch_bytes, const void* x, const void* w,
+              int32_t* y) {
     Scratch scratch;
-    if (scratch_desc.get_size() > 0) scratch = Scratch(scratch_desc.get_size());
-    primitive.execute(stream, {{DNNL_ARG_SRC, memory_at(x_desc, x)},
-                               {DNNL_ARG_WEIGHTS, memory_at(w_desc, w)},
-                               {DNNL_ARG_DST, memory_at(y_desc, y)},
-                               {DNNL_ARG_SCRATCHPAD, memory_at(scratch_desc, scratch.data())}});
-    stream.wait();
+    if (scratch_bytes > 0) scratch = Scratch(scratch_bytes);
+    call.run({x, w, y, scratch.data()});
+}
+
+// Called with x, weights, sums and scratch.
+template <class Desc>
+PreparedCall prepare(const dnnl::primitive& primitive, const Desc& desc) {
+    return {primitive,
+            {{DNNL_ARG_SRC, desc.src_desc()},
+             {DNNL_ARG_WEIGHTS, desc.weights_desc()},
+             {DNNL_ARG_DST, desc.dst_desc()},
+             {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc()}}};
 }
 
 // Weights of the trial in the layout of a kernel; `odd(i)` says whether element i is less by one.
@@ -83,14 +86,13 @@ IntegerGemm::IntegerGemm(const IntegerGemmSpec& s) try {
     const dnnl::matmul::primitive_desc desc(dnnl_engine(), bytes({s.m, s.k}, {s.a_m, 1}, Type::u8),
                                             b, bytes({s.m, s.n}, {s.n, 1}, Type::s32),
                                             user_scratch());
-    a_ = desc.src_desc();
     b_ = desc.weights_desc();
-    y_ = desc.dst_desc();
-    scratch_ = desc.scratchpad_desc();
-    primitive_ = dnnl::matmul(desc);
+    scratch_bytes_ = desc.scratchpad_desc().get_size();
+    call_ = prepare(dnnl::matmul(desc), desc);
 
-    Scratch x(a_.get_size()), y(y_.get_size());
-    std::memset(x.data(), kLargeX, a_.get_size());
+    const size_t x_bytes = desc.src_desc().get_size();
+    Scratch x(x_bytes), y(desc.dst_desc().get_size());
+    std::memset(x.data(), kLargeX, x_bytes);
     // The term with k = 0 is the odd one; only in a row-major b is it known where that lies.
     const memory::desc plain = own ? integer_desc({s.k, s.n}) : b_;
     const Scratch w = trial_weights(plain, b_, [&](size_t i) {
@@ -108,7 +110,7 @@ IntegerGemm::IntegerGemm(const IntegerGemmSpec& s) try {
 }
 
 void IntegerGemm::run(const void* a, const void* b, int32_t* y) const {
-    execute(primitive_, a_, a, b_, b, y_, y, scratch_);
+    run_call(call_, scratch_bytes_, a, b, y);
 }
 
 IntegerConvKernel::IntegerConvKernel(const ConvSpec& s) try {
@@ -120,14 +122,13 @@ IntegerConvKernel::IntegerConvKernel(const ConvSpec& s) try {
         channels_last(s.n, s.o, s.oh, s.ow, Type::s32), memory::dims{s.stride[0], s.stride[1]},
         memory::dims{s.dilation[0] - 1, s.dilation[1] - 1}, memory::dims{s.pad[0], s.pad[1]},
         memory::dims{s.pad[2], s.pad[3]}, user_scratch());
-    x_ = desc.src_desc();
     weights_ = desc.weights_desc();
-    y_ = desc.dst_desc();
-    scratch_ = desc.scratchpad_desc();
-    primitive_ = dnnl::convolution_forward(desc);
+    scratch_bytes_ = desc.scratchpad_desc().get_size();
+    call_ = prepare(dnnl::convolution_forward(desc), desc);
 
-    Scratch x(x_.get_size()), y(y_.get_size());
-    std::memset(x.data(), kLargeX, x_.get_size());
+    const size_t x_bytes = desc.src_desc().get_size();
+    Scratch x(x_bytes), y(desc.dst_desc().get_size());
+    std::memset(x.data(), kLargeX, x_bytes);
     // The first tap of the first channel is the odd one.
     const auto per_output = static_cast<size_t>(s.c / s.groups * s.kh * s.kw);
     const Scratch w =
@@ -150,7 +151,7 @@ IntegerConvKernel::IntegerConvKernel(const ConvSpec& s) try {
 }
 
 void IntegerConvKernel::run(const void* x, const void* weights, int32_t* y) const {
-    execute(primitive_, x_, x, weights_, weights, y_, y, scratch_);
+    run_call(call_, scratch_bytes_, x, weights, y);
 }
 
 dnnl::memory::desc integer_desc(const memory::dims& dims) {

@@ -31,8 +31,9 @@ class IntegerGemm {
     void run(const void* a, const void* b, int32_t* y) const;
 
   private:
-    dnnl::memory::desc a_, b_, y_, scratch_;
-    dnnl::matmul primitive_;
+    dnnl::memory::desc b_;
+    size_t scratch_bytes_ = 0;
+    PreparedCall call_;
     bool exact_ = false;
 };
 
@@ -46,8 +47,9 @@ class IntegerConvKernel {
     void run(const void* x, const void* weights, int32_t* y) const;
 
   private:
-    dnnl::memory::desc x_, weights_, y_, scratch_;
-    dnnl::convolution_forward primitive_;
+    dnnl::memory::desc weights_;
+    size_t scratch_bytes_ = 0;
+    PreparedCall call_;
     bool exact_ = false;
 };
 
