@@ -115,14 +115,17 @@ ENPU_WIDE_INLINE void normalise(const float* x, float* y, int64_t count, const R
                                 const NormRow& row) {
     const __m512 mean = _mm512_set1_ps(m.mean), low = _mm512_set1_ps(m.mean_low);
     const __m512 factor = _mm512_set1_ps(m.factor);
-    for (int64_t at = 0; at < count; at += kVector) {
-        const __mmask16 mask = inside(count, at);
+    const auto step = [&](int64_t at, __mmask16 mask) ENPU_WIDE_LAMBDA {
         __m512 v = _mm512_sub_ps(_mm512_maskz_loadu_ps(mask, x + at), mean);
         v = _mm512_mul_ps(_mm512_sub_ps(v, low), factor);
         if constexpr (scaled) v = _mm512_mul_ps(v, _mm512_maskz_loadu_ps(mask, row.scale + at));
         if constexpr (biased) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, row.bias + at));
         _mm512_mask_storeu_ps(y + at, mask, v);
-    }
+    };
+    for_lanes(count, [&](int64_t at, __mmask16 first, __mmask16 second) ENPU_WIDE_LAMBDA {
+        step(at, first);
+        step(at + kVector, second);
+    });
 }
 
 }  // namespace
@@ -145,11 +148,14 @@ ENPU_WIDE void softmax_row_wide(const float* x, float* y, int64_t count) {
         sums.part[3] = _mm512_add_pd(sums.part[3], high_half(b));
     });
     const __m512 factor = _mm512_set1_ps(static_cast<float>(1.0 / sums.sum()));
-    for (int64_t at = 0; at < count; at += kVector) {
-        const __mmask16 mask = inside(count, at);
+    const auto scale = [&](int64_t at, __mmask16 mask) ENPU_WIDE_LAMBDA {
         const __m512 e = _mm512_maskz_loadu_ps(mask, y + at);
         _mm512_mask_storeu_ps(y + at, mask, _mm512_mul_ps(e, factor));
-    }
+    };
+    for_lanes(count, [&](int64_t at, __mmask16 first, __mmask16 second) ENPU_WIDE_LAMBDA {
+        scale(at, first);
+        scale(at + kVector, second);
+    });
 }
 
 ENPU_WIDE void norm_row_wide(const float* x, float* y, int64_t count, const NormRow& row) {
