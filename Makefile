@@ -112,6 +112,16 @@ test-install: all package ## install the packages in a clean Debian root, use th
 	@scripts/setup install
 	@scripts/try-packages
 
+.PHONY: test-two-guests
+test-two-guests: setup ## one language model on the NPUs of two guests by ggml's RPC, and the death of one; results in build/results/frameworks.json
+	@scripts/setup two-guests
+	@scripts/wheels language
+	@scripts/frameworks get
+	@scripts/cpp --target enpu-run -DENPU_FRAMEWORKS=ON
+	@scripts/kernel module
+	@scripts/qemu build
+	@integrations/ggml/two_guests_test.py $(BUILD)/results/frameworks.json
+
 .PHONY: test-vfio
 test-vfio: all ## the bring-up harness on the emulated device below any driver; results in build/results/bringup-vfio.json
 	@scripts/bringup-vfio

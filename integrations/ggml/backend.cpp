@@ -79,6 +79,7 @@ void synchronize(ggml_backend_t backend) {
         lowering::check(rt_stream_sync(stream_of(backend).stream, rt_deadline_ms(kDeadlineMs)),
                         "stream");
     });
+    write_report(*stream_of(backend).device, false);
 }
 
 ggml_status graph_compute(ggml_backend_t backend, ggml_cgraph* graph) {

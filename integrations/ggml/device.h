@@ -35,6 +35,8 @@ ggml_backend_buffer_type make_buffer_type(Device& device);      // buffer.cpp
 ggml_backend_t make_backend(Device& device);                    // backend.cpp
 bool is_ours(ggml_backend_buffer_type_t type, Device& device);  // buffer.cpp
 
+// The file that ENPU_GGML_REPORT names, if any; while graphs run at most once a second.
+void write_report(const Device& device, bool at_end);
 // ggml's log at error level; `what` is one sentence.
 void report(const std::string& what);
 // Runs `body`; an exception becomes a log line and false.

@@ -25,14 +25,19 @@ def environment(library=None, **more):
     return {**kept, **more}
 
 
-def model_arguments(devices, model=MODEL):
-    """Of llama.cpp's programs: nothing is sampled by chance. `devices`: names of ggml, none for the CPU."""
+def model_arguments(devices, model=MODEL, servers=()):
+    """Of llama.cpp's programs: nothing is sampled by chance. `devices`: names of ggml, none for the CPU; layers are divided among
+    several evenly. RPC0, RPC1, ... are those of `servers`, ADDRESS:PORT."""
     place = ["-dev", ",".join(devices), "-ngl", "99"] if devices else ["-dev", "none", "-ngl", "0"]
+    if len(devices) > 1:
+        place += ["-ts", ",".join("1" for _ in devices)]
+    if servers:  # before the devices that come of it
+        place = ["--rpc", ",".join(servers), *place]
     return ["-m", str(model), *place, "-c", str(CONTEXT), "-b", str(BATCH), "-ub", str(BATCH), "-fa", "on", "-t", "2", "-fit", "off"]
 
 
-def completion(prompt, words, devices, model=MODEL):
-    return ["llama-completion", *model_arguments(devices, model), "-p", prompt, "-n", str(words), "--temp", "0", "-no-cnv", "--no-warmup",
+def completion(prompt, words, devices, model=MODEL, servers=()):
+    return ["llama-completion", *model_arguments(devices, model, servers), "-p", prompt, "-n", str(words), "--temp", "0", "-no-cnv", "--no-warmup",
             "--simple-io", "--log-verbosity", "1"]
 
 

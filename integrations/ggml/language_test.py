@@ -18,6 +18,7 @@ import language as llm
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import results  # noqa: E402
+import tap  # noqa: E402
 
 PROMPTS = ["The capital of France is", "Question: What is the opposite of hot? Answer:", "Once upon a time there was a little girl who"]
 ANSWERS = {"The capital of France is": "Paris", "Question: What is the opposite of hot? Answer:": "cold"}
@@ -109,15 +110,9 @@ def damaged_files_end_with_an_error(bench):
                 f"{pathlib.Path(command[0]).name}, {name}: status {status}, {err[-500:]}"
 
 
-def rpc(servers):
-    names = [f"RPC{n}" for n in range(len(servers))]
-    return ["--rpc", ",".join(s.address for s in servers), "-dev", ",".join(names)]
-
-
 def on_servers(servers, prompt, words):
-    command = llm.completion(prompt, words, ["NPU0"])
-    at = command.index("-dev")
-    return command[:at] + rpc(servers) + command[at + 2:]
+    names = [f"RPC{n}" for n in range(len(servers))]
+    return llm.completion(prompt, words, names, servers=[s.address for s in servers])
 
 
 def one_model_on_two_devices(bench):
@@ -150,21 +145,11 @@ TESTS = [the_example_finds_the_same_words, sentences_are_those_of_the_cpu, perpl
 
 def main():
     library, program, result = (str(pathlib.Path(p).resolve()) for p in sys.argv[1:4])
-    wanted, failed = sys.argv[4:], 0
-    tests = [t for t in TESTS if not wanted or t.__name__ in wanted]
-    print(f"1..{len(tests)}", flush=True)
+    wanted = sys.argv[4:]
     # The frameworks' root has a /tmp of its own.
     with tempfile.TemporaryDirectory(dir=pathlib.Path(library).parent) as folder:
         bench = Bench(library, program, folder)
-        for number, test in enumerate(tests, 1):
-            started, name = time.monotonic(), test.__name__.replace("_", " ")
-            try:
-                test(bench)
-                print(f"ok {number} - {name} ({time.monotonic() - started:.0f} s)", flush=True)
-            except Exception as error:  # pylint: disable=broad-exception-caught
-                failed += 1
-                print(f"not ok {number} - {name}", flush=True)
-                print("\n".join("# " + line for line in f"{type(error).__name__}: {error}".splitlines()[:20]), flush=True)
+        failed = tap.run(TESTS, wanted, bench)
     print(f"# {json.dumps(bench.row)}", flush=True)
     if not wanted:
         results.update(result, "ggml", {"language_model": {"name": "SmolLM2-135M-Instruct, q4_1", "device": os.environ["ENPU_DEVICE"], **bench.row}})

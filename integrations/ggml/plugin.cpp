@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ggml's loader calls. ENPU_DEVICE names the device (default: npu); ENPU_GGML_REPORT a file
-// that gets counters as JSON when the process ends.
-#include <cstdio>
+// What ggml's loader calls. ENPU_DEVICE names the device (default: npu).
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -34,26 +32,6 @@ ggml_backend_dev_t get_device(ggml_backend_reg_t, size_t index) {
     return index == 0 && registry().device ? &registry().device->base : nullptr;
 }
 
-void write_report() {
-    const char* path = std::getenv("ENPU_GGML_REPORT");
-    const Device* device = registry().device.get();
-    if (!path || !device) return;
-    std::FILE* file = std::fopen(path, "w");
-    if (!file) return report(std::string("enpu: cannot write ") + path);
-    rt_counters counted{};
-    counted.struct_size = sizeof(counted);
-    rt_status_free(rt_device_get_counters(device->session->device(), &counted));
-    const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
-    std::fprintf(file,
-                 "{\"graphs\": %llu, \"replayed\": %llu, \"nodes\": %llu, \"kernels\": %llu, "
-                 "\"device_jobs\": %llu, \"device_jobs_failed\": %llu, \"device_matmuls\": %llu}\n",
-                 number(device->counters.graphs), number(device->counters.hits),
-                 number(device->counters.nodes), number(device->counters.kernels),
-                 number(counted.jobs), number(counted.jobs_failed),
-                 number(counted.ops[ENPU_OP_MATMUL_FWD]));
-    std::fclose(file);
-}
-
 bool fits_host() {
     const std::string version = ggml_version();
     if (version.rfind(kVersionPrefix, 0) == 0) return true;
@@ -75,7 +53,9 @@ ggml_backend_reg_t init() {
             r.device = std::make_unique<Device>(spec ? spec : "npu", 0);
             fill_device(*r.device, &r.base);
         });
-        std::atexit(write_report);
+        std::atexit([] {
+            if (registry().device) write_report(*registry().device, true);
+        });
     });
     return &r.base;
 }

@@ -8,12 +8,20 @@ import subprocess
 import sys
 
 from . import console, debug, paths
+from .network import Wire, address
 from .paths import GuestError, say
 from .session import DEFAULT_DEVICE, DEVICE_ENVIRONMENT, Session, make_config
 from .stage import module_path, stage, stage_module
 
 LOG_PROBLEM = 70
 HANG = 124
+
+
+def wire(text):
+    try:
+        return Wire.parse(text)
+    except GuestError as e:
+        raise argparse.ArgumentTypeError(str(e)) from e
 
 
 def parser():
@@ -25,6 +33,9 @@ def parser():
     common.add_argument("--append", default="", help="more kernel command line")
     common.add_argument("--memory", default="1G")
     common.add_argument("--smp", type=int, default=2)
+    common.add_argument("--network", type=wire, metavar="END=PATH",
+                        help=f"a network card, joined to that of another guest by a socket at PATH: listen=PATH is {address('listen')}, "
+                        f"connect=PATH {address('connect')}")
     common.add_argument("--no-module", action="store_true", help="do not insmod enpu.ko")
     common.add_argument("--cold", action="store_true", help="boot, without a snapshot")
     run = commands.add_parser("run", parents=[common], help="run a command; its output and exit status come back")
@@ -52,7 +63,7 @@ def open_session(args, module):
     wants_module = module and not args.no_module and any(d.split(",")[0] == "enpu" for d in devices)
     if wants_module and not module_path().exists():
         raise GuestError("enpu.ko is not built; run 'make kmod', or use --no-module")
-    session = Session(config, devices, "enpu.ko" if wants_module else None, not args.cold)
+    session = Session(config, devices, "enpu.ko" if wants_module else None, not args.cold, args.network)
     say(f"{'restored' if session.from_snapshot else 'booted'} in {session.seconds:.1f} s ({config.accel})")
     return session
 

@@ -20,6 +20,7 @@ import language as llm  # noqa: E402  pylint: disable=wrong-import-position
 DEVICE = "enpu,cores=2,threads=1,local-mem=512M"
 WORDS, RUN_S = 12, 580
 HERE = "/enpu/share/llama"
+BACKEND = "/enpu/lib/libenpu-ggml.so"  # in the guest
 FRAMEWORKS = paths.CACHE / "frameworks"
 PROGRAMS = ("/usr/bin/llama-completion", llm.RPC_SERVER)
 BACKENDS = "/usr/lib/x86_64-linux-gnu/ggml/backends0"
@@ -69,8 +70,8 @@ def in_guest(arguments, **variables):
     return f"{ENVIRONMENT}unset LD_LIBRARY_PATH\n{settings}cd {HERE} && {shlex.join(words)}"
 
 
-def completion(prompt, words, devices):
-    return llm.completion(prompt, words, devices, f"{HERE}/{llm.MODEL.name}")
+def completion(prompt, words, devices, servers=()):
+    return llm.completion(prompt, words, devices, f"{HERE}/{llm.MODEL.name}", servers)
 
 
 def main(prompt):
@@ -80,7 +81,7 @@ def main(prompt):
     out = pathlib.Path(config.out) / "language"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    command = in_guest(completion(prompt, WORDS, ["NPU0"]), GGML_BACKEND_PATH="/enpu/lib/libenpu-ggml.so",
+    command = in_guest(completion(prompt, WORDS, ["NPU0"]), GGML_BACKEND_PATH=BACKEND,
                        ENPU_GGML_REPORT=f"/out/{out.name}/report.json")
     with Session(config, [DEVICE], "enpu.ko") as session:
         say(f"guest ready in {session.seconds:.1f} s ({config.accel}), enpu.ko is loaded")

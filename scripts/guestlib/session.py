@@ -8,7 +8,7 @@ import re
 import subprocess
 import time
 
-from . import kernel_log, paths
+from . import kernel_log, network, paths
 from .agent import Agent, Hang
 from .machine import Config, Machine, command_line
 from .paths import GuestError, say
@@ -44,9 +44,10 @@ def forget_old_snapshots(keep, limit=12):
 
 
 class Session:
-    """Machine + agent. Attributes: seconds (to the first command), from_snapshot, devices (id: what device_add takes)."""
+    """Machine + agent; with a wire (network.Wire) joined to another guest. Attributes: seconds (to the first command), from_snapshot,
+    devices (id: what device_add takes)."""
 
-    def __init__(self, config, devices=(), module=None, use_snapshot=True):
+    def __init__(self, config, devices=(), module=None, use_snapshot=True, wire=None):
         started = time.monotonic()
         self.config = config
         self.machine = None
@@ -56,6 +57,9 @@ class Session:
             try:
                 self.from_snapshot = self._start(use_snapshot)
                 self._prepare(devices)
+                if wire:
+                    network.plug(self.machine, wire)
+                    network.configure(self.agent, wire, SLOWER)
                 if module:
                     self.load_module(module)
             except Hang as e:

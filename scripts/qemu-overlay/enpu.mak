@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The devices of our guest: a q35 with PCIe, virtio, NVMe and edu for comparison, a virtual IOMMU, and the NPU.
+# The devices of our guest: a q35 with PCIe, virtio, NVMe and edu for comparison, a virtual IOMMU, a network card, and the NPU.
 CONFIG_Q35=y
 CONFIG_PCIE_PORT=y
 CONFIG_VIRTIO_PCI=y
@@ -7,6 +7,7 @@ CONFIG_VIRTIO_SERIAL=y
 CONFIG_VIRTIO_9P=y
 CONFIG_VIRTIO_BLK=y
 CONFIG_VIRTIO_RNG=y
+CONFIG_VIRTIO_NET=y
 CONFIG_VIRTIO_MEM=n
 CONFIG_SERIAL_ISA=y
 CONFIG_NVME_PCI=y

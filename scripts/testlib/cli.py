@@ -33,6 +33,7 @@ LEFT_OUT = {
     "vfio": "make test-vfio: the bring-up harness on the device below any driver, behind an IOMMU",
     "browser": "make test-browser: the page of a trace in headless Chromium",
     "frameworks": "make test-frameworks: ggml's own operator tests on the backend",
+    "two-guests": "make test-two-guests: one language model on the NPUs of two guests, and the death of one",
     "models": "make test-models: real ONNX models on the simulator against the CPU provider",
     "bench": "make bench: measurements, no pass or fail",
 }

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""The guest runner itself: a guest ends with the program that started it, however that one ends."""
+"""The guest runner itself: a guest ends with the program that started it, however that one ends; a wire joins two guests."""
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
-from guestlib import paths
+from guestlib import kernel_log, paths
+from guestlib.network import Wire
+from guestlib.paths import GuestError
+from guestlib.session import SLOWER, Session, make_config
 
 from .results import FAILED, PASSED, Case
 
@@ -24,7 +28,7 @@ LIMIT_S = 10
 
 
 def run_runner():
-    return [ends(name, number) for name, number in (("is asked to end", signal.SIGTERM), ("is killed", signal.SIGKILL))]
+    return [ends(name, number) for name, number in (("is asked to end", signal.SIGTERM), ("is killed", signal.SIGKILL))] + [wired()]
 
 
 def running(pid):
@@ -61,3 +65,31 @@ def ends(name, number):
         case.status, case.reason = FAILED, f"the runner left {folder} behind"
     case.seconds = time.monotonic() - started
     return case
+
+
+def wired():
+    """Two guests reach each other; a guest without a wire has no card; where one is killed the other sees its carrier go."""
+    case, started = Case("guest", "guest", "runner", "a wire joins two guests", PASSED), time.monotonic()
+    try:
+        with tempfile.TemporaryDirectory(prefix="enpu-wire.") as folder:
+            join(Wire("listen", f"{folder}/wire"), Wire("connect", f"{folder}/wire"))
+    except GuestError as e:
+        case.status, case.reason = FAILED, str(e)
+    case.seconds = time.monotonic() - started
+    return case
+
+
+def join(one, two):
+    with Session(make_config()) as alone:
+        cards = alone.agent.check("ls /sys/class/net").split()
+        if cards != ["lo"]:
+            raise GuestError(f"a guest without a wire has {cards}")
+    with Session(make_config(), wire=one) as first, Session(make_config(), wire=two) as second:
+        for session, other in ((first, one.other), (second, two.other)):
+            session.agent.check(f"ping -c 1 -W {10 * SLOWER} {other}", 15 * SLOWER)
+        second.machine.process.kill()
+        first.agent.check(f"n=0; until [ $(cat /sys/class/net/eth0/carrier) = 0 ]; do n=$((n+1)); [ $n -lt {20 * LIMIT_S * SLOWER} ] || "
+                          "{ echo 'the carrier is still there'; exit 1; }; sleep 0.05; done", 2 * LIMIT_S * SLOWER)
+        problems = first.problems() + kernel_log.findings(second.machine.drain_serial())
+        if problems:
+            raise GuestError("; ".join(problems))
