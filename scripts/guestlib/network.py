@@ -48,10 +48,12 @@ def plug(machine, wire):
 def configure(agent, wire, slower):
     """Loads the driver, which no other guest does, and gives the card its fixed address. The end that connects waits for the other."""
     def until(what, sentence):
-        return (f"n=0; until {what}; do n=$((n+1)); [ $n -lt {APPEAR_S * 20 * slower} ] || {{ echo '{sentence}'; exit 1; }}; sleep 0.05; done\n")
+        return (f"end=$(($(cut -d. -f1 /proc/uptime) + {APPEAR_S * slower})); until {what}; do [ $(cut -d. -f1 /proc/uptime) -lt $end ] || "
+                f"{{ echo '{sentence}'; exit 1; }}; sleep 0.05; done\n")
 
-    carrier = until("[ $(cat /sys/class/net/eth0/carrier) = 1 ]", f"no guest listens at {wire.path}") if wire.end == "connect" else ""
+    # The card knows nothing of the other end, so it is asked.
+    answer = until(f"ping -c 1 -W 1 {wire.other} >/dev/null", f"no guest listens at {wire.path}") if wire.end == "connect" else ""
     agent.check("[ -s /modules/network ] || { echo 'this kernel has no driver of the network card (virtio_net)'; exit 1; }\n"
                 'while read -r module; do insmod "/modules/$module" || exit 1; done </modules/network\n'
                 + until("[ -e /sys/class/net/eth0 ]", "the network card did not appear")
-                + f"ip addr add {wire.address}/24 dev eth0 && ip link set eth0 up || exit 1\n" + carrier, (2 * APPEAR_S + 20) * slower)
+                + f"ip addr add {wire.address}/24 dev eth0 && ip link set eth0 up || exit 1\n" + answer, (2 * APPEAR_S + 20) * slower)
