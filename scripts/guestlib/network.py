@@ -53,7 +53,9 @@ def configure(agent, wire, slower):
 
     # The card knows nothing of the other end, so it is asked.
     answer = until(f"ping -c 1 -W 1 {wire.other} >/dev/null", f"no guest listens at {wire.path}") if wire.end == "connect" else ""
-    agent.check("[ -s /modules/network ] || { echo 'this kernel has no driver of the network card (virtio_net)'; exit 1; }\n"
-                'while read -r module; do insmod "/modules/$module" || exit 1; done </modules/network\n'
-                + until("[ -e /sys/class/net/eth0 ]", "the network card did not appear")
-                + f"ip addr add {wire.address}/24 dev eth0 && ip link set eth0 up || exit 1\n" + answer, (2 * APPEAR_S + 20) * slower)
+    status, output = agent.run("[ -s /modules/network ] || { echo 'this kernel has no driver of the network card (virtio_net)'; exit 1; }\n"
+                               'while read -r module; do insmod "/modules/$module" || exit 1; done </modules/network\n'
+                               + until("[ -e /sys/class/net/eth0 ]", "the network card did not appear")
+                               + f"ip addr add {wire.address}/24 dev eth0 && ip link set eth0 up || exit 1\n" + answer, (2 * APPEAR_S + 20) * slower)
+    if status:
+        raise GuestError(f"the network card of {wire.address}: {output.strip() or status}")
