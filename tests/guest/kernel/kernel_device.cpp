@@ -295,14 +295,28 @@ std::string debugfs_read(const std::string& name) {
     return text.str();
 }
 
-uint64_t register64(uint32_t offset) {
+namespace {
+
+// A register is read in its own width only.
+template <typename Value>
+Value read_register(uint32_t offset) {
     const int fd = open(debugfs_path("registers").c_str(), O_RDONLY | O_CLOEXEC);
     REQUIRE(fd >= 0);
-    uint64_t value = 0;
+    Value value = 0;
     const ssize_t bytes = pread(fd, &value, sizeof(value), offset);
     close(fd);
     REQUIRE(bytes == static_cast<ssize_t>(sizeof(value)));
     return value;
+}
+
+}  // namespace
+
+uint32_t register32(uint32_t offset) {
+    return read_register<uint32_t>(offset);
+}
+
+uint64_t register64(uint32_t offset) {
+    return read_register<uint64_t>(offset);
 }
 
 }  // namespace enpu::test

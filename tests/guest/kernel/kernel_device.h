@@ -133,7 +133,8 @@ std::string sysfs(const std::string& name);
 // Writes a file of the device's directory in debugfs, which is mounted when it is not. 0 or -errno.
 int debugfs_write(const std::string& name, const std::string& text);
 std::string debugfs_read(const std::string& name);
-// A 64-bit register of the device, by debugfs.
+// A 32-bit or 64-bit register of the device, by debugfs.
+uint32_t register32(uint32_t offset);
 uint64_t register64(uint32_t offset);
 
 }  // namespace enpu::test

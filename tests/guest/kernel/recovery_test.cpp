@@ -35,7 +35,7 @@ TEST_CASE("a storm of interrupts is throttled, and jobs go on meanwhile") {
     CHECK(f.device.status(f.ctx).error == 0);
     // The vector is let through again: no completion waits for a tick of the watchdog.
     usleep(600'000);
-    CHECK(eventually([] { return register64(ENPU_REG_IRQ_ENABLE) & 2; }));
+    CHECK(eventually([] { return register32(ENPU_REG_IRQ_ENABLE) & 2; }));
     const auto lost = counter("lost_interrupts");
     for (int i = 0; i < 20; i++) f.run(0, Commands().nop());
     CHECK(counter("lost_interrupts") == lost);
