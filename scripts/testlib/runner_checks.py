@@ -13,7 +13,7 @@ from guestlib.network import Wire
 from guestlib.paths import GuestError
 from guestlib.session import SLOWER, Session, make_config
 
-from .results import FAILED, PASSED, Case
+from .results import FAILED, PASSED, SKIPPED, Case
 
 # Starts a guest, says where it is, then waits to be ended from outside.
 PROGRAM = """
@@ -70,6 +70,9 @@ def ends(name, number):
 def wired():
     """Two guests reach each other; a guest without a wire has no card; where one is killed the other stays well."""
     case, started = Case("guest", "guest", "runner", "a wire joins two guests", PASSED), time.monotonic()
+    if paths.VARIANT == "debug":
+        case.status, case.reason = SKIPPED, "the sanitizer kernel is built without a driver of the network card (virtio_net)"
+        return case
     try:
         with tempfile.TemporaryDirectory(prefix="enpu-wire.") as folder:
             join(Wire("listen", f"{folder}/wire"), Wire("connect", f"{folder}/wire"))
