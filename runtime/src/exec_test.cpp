@@ -357,6 +357,7 @@ TEST_CASE("exec: a host function may enqueue, and is told when it would wait for
 
 TEST_CASE("exec: completion is told by callback, with the failure when there is one") {
     Fixture f;
+    needs_kernels(f.device);
     struct Told {
         std::atomic<int> calls{0};
         rt_code code = RT_CODE_OK;
@@ -392,6 +393,7 @@ TEST_CASE("exec: completion is told by callback, with the failure when there is 
 
 TEST_CASE("exec: a failure names call site, stream, operation and time") {
     Fixture f;
+    needs_kernels(f.device);
     rt_stream named = nullptr;
     rt_stream_options options{};
     options.struct_size = sizeof(options);
@@ -414,6 +416,7 @@ TEST_CASE("exec: a failure names call site, stream, operation and time") {
 
 TEST_CASE("exec: in sync mode the error comes from the call that caused it") {
     Fixture f;
+    needs_kernels(f.device);
     MUST(rt_device_set_sync_mode(f.device, 1));
     const Failure failed = failure(launch_bad(f, f.stream));
     CHECK(failed.code == RT_WORK_FAILED);
