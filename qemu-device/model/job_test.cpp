@@ -206,9 +206,9 @@ TEST_CASE("What the guest changes under a running job does not reach the checked
     // The first write of the job is the SIGNAL: from there on the command buffer is rubbish.
     const uint64_t target = GuestRam::kBase + (rig.host(va) - rig.ram.data());
     std::byte* buffer = nullptr;
-    rig.ram.on_read = [&](uint64_t bus) {
+    rig.ram.watch_reads([&](uint64_t bus) {
         if (bus == target && buffer) std::memset(buffer, 0xff, commands.bytes().size());
-    };
+    });
     enpu_ring_entry entry{};
     entry.cmd_va = rig.buffer(4096);
     buffer = rig.host(entry.cmd_va);

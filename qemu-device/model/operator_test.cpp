@@ -356,12 +356,12 @@ TEST_CASE("An operand that goes while another one is gathered is not used any mo
     // Local, gathered, local: the first has been looked up when the second takes its tiles.
     const std::vector<uint32_t> dims{kCount};
     std::atomic<bool> seen{false};
-    rig.ram.on_read = [&](uint64_t bus) {
+    rig.ram.watch_reads([&](uint64_t bus) {
         if (bus != second_tile || seen.exchange(true)) return;
         if (moved) rig.set_pte(x, 1, 0);
         // A tile ends after this: then the engine counts as one that has seen it.
         rig.write32(ENPU_REG_TLB_INVALIDATE, Rig::kAs);
-    };
+    });
     rig.push(queue, op(ENPU_OPCODE_BINARY, params,
                        {tensor(x, ENPU_DTYPE_U8, dims), tensor(a, ENPU_DTYPE_U8, dims),
                         tensor(y, ENPU_DTYPE_U8, dims)}));

@@ -59,9 +59,14 @@ void GuestRam::set_word(uint64_t bus, uint64_t value) {
     __atomic_store_n(reinterpret_cast<uint64_t*>(at(bus)), value, __ATOMIC_SEQ_CST);
 }
 
+void GuestRam::watch_reads(std::function<void(uint64_t bus)> watcher) {
+    watcher_ = std::move(watcher);
+    watched_.store(true, std::memory_order_release);
+}
+
 int GuestRam::read(uint64_t bus, void* buffer, uint64_t bytes) {
     ++reads;
-    if (on_read) on_read(bus);
+    if (watched_.load(std::memory_order_acquire)) watcher_(bus);
     if (!holds(bus, bytes)) return -1;
     const std::byte* from = at(bus);
     if (is_word(from, bytes)) {

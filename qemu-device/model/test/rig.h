@@ -46,14 +46,17 @@ class GuestRam {
     std::atomic<bool> bus_master{true};
     std::atomic<uint64_t> reads{0};
     std::atomic<uint64_t> writes{0};
-    // Called before each read, with its address: a guest that writes at the worst moment.
-    std::function<void(uint64_t bus)> on_read;
+    // From now on called before each read, with its address: a guest that writes at the worst
+    // moment. Once; the device may be reading meanwhile.
+    void watch_reads(std::function<void(uint64_t bus)> watcher);
 
   private:
     bool holds(uint64_t bus, uint64_t bytes) const;
     struct Free {
         void operator()(std::byte* pointer) const;
     };
+    std::function<void(uint64_t bus)> watcher_;
+    std::atomic<bool> watched_{false};
     uint64_t bytes_, used_ = 0;
     std::unique_ptr<std::byte, Free> memory_;
 };
