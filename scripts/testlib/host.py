@@ -87,6 +87,8 @@ def entry_cases(item, folder, level):
     if status == "run":
         return [Case("host", level, name, name, PASSED, seconds)]
     message = item.find("skipped")
+    if message is not None and cases:
+        return cases  # each with its own reason
     if status in ("notrun", "disabled") or message is not None:
         return [Case("host", level, name, name, SKIPPED, 0, message.get("message") if message is not None else status)]
     if not any(c.status == FAILED for c in cases):
