@@ -71,18 +71,17 @@ class DagScheduler {
     bool sort();
     void find_cycle();
     void rank();
+    void sort_by_rank();
     void place();
     uint32_t best_lane(uint32_t node, uint64_t& start) const;
     void find_waits();
     void node_waits(uint32_t node);
     void cut();
-    void push_ready(uint32_t node);
-    uint32_t pop_ready();
     uint32_t* clock_of(uint32_t node) { return clocks_.data() + std::size_t{node} * lanes; }
 
     DagInput in_;
     uint32_t lane_count_ = 0;
-    std::vector<uint32_t> successor_begin_, successor_, open_, topological_, heap_, order_;
+    std::vector<uint32_t> successor_begin_, successor_, open_, topological_, order_, other_order_;
     std::vector<uint64_t> rank_, finish_;
     std::vector<uint32_t> lane_of_, position_, clocks_, step_of_;
     std::vector<uint8_t> signals_;

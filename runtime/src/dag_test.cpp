@@ -128,6 +128,32 @@ TEST_CASE("dag: the longest way goes first") {
     CHECK(dag.sequence == std::vector<uint32_t>{1, 2, 3, 0});
 }
 
+TEST_CASE("dag: nodes without cost come after what they depend on, equals as numbered") {
+    Graph graph;
+    graph.add({3}, 0);  // 0, the end of a chain numbered backwards
+    graph.add({}, 0);   // 1
+    graph.add({}, 0);   // 2
+    graph.add({4}, 0);  // 3
+    graph.add({}, 0);   // 4
+    DagScheduler dag;
+    REQUIRE(dag.run(graph.input(1)));
+    CHECK(dag.sequence == std::vector<uint32_t>{4, 3, 0, 1, 2});
+    CHECK(dag.serial_ns == 0);
+}
+
+TEST_CASE("dag: ranks of many bytes are in order") {
+    Graph graph;
+    constexpr uint64_t kMost = uint64_t{1} << 40;  // of rt_graph_set_cost
+    const uint64_t costs[] = {1, kMost, 255, 256, kMost - 1, 65'536, 1, kMost / 2, 257};
+    for (const uint64_t cost : costs) graph.add({}, cost);
+    DagScheduler dag;
+    REQUIRE(dag.run(graph.input(1)));
+    CHECK(dag.sequence == std::vector<uint32_t>{1, 4, 7, 5, 8, 3, 2, 0, 6});
+    DagScheduler empty;
+    REQUIRE(empty.run(Graph().input(1)));
+    CHECK(empty.sequence.empty());
+}
+
 TEST_CASE("dag: waits that other waits imply are dropped") {
     Graph graph;  // on two lanes: x on the other one, then y after x here, then z after both
     const uint32_t a = graph.add({}, 1000), x = graph.add({}, 1000);
