@@ -25,6 +25,38 @@ bool region_bytes(uint64_t width, uint64_t height, uint64_t pitch, uint64_t& byt
            !__builtin_add_overflow(bytes, width, &bytes);
 }
 
+// The span of an operand (null: not known yet) lies in its buffer.
+uint32_t check_extent(const enpu_tensor& tensor, const enpu_hal_dispatch& dispatch, uint32_t index,
+                      const Extent& buffer, const rules::Span* known, enpu_hal_status* status) {
+    const uint64_t offset = dispatch.operands[index].place.offset;
+    rules::Span span;
+    const bool sound = known || rules::tensor_span(tensor, span);
+    if (known) span = *known;
+    const uint64_t before = static_cast<uint64_t>(-span.offset);
+    if (sound && before <= offset && inside(buffer, offset - before, span.bytes)) [[likely]]
+        return ENPU_HAL_OK;
+    const OpInfo& info = *find_op(dispatch.op);
+    const char* name = info.operand_names[index];
+    if (buffer.bytes == 0)
+        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "%s: operand '%s' has no buffer", info.name,
+                    name);
+    if (!sound)
+        return fail(
+            status, ENPU_HAL_INVALID_ARGUMENT,
+            "%s: operand '%s' is larger than the largest tensor, or rank or dims are illegal",
+            info.name, name);
+    return fail(status, ENPU_HAL_INVALID_ARGUMENT,
+                "%s: operand '%s' touches %llu bytes around offset %llu, outside its buffer of "
+                "%llu bytes",
+                info.name, name, Long{span.bytes}, Long{offset}, Long{buffer.bytes});
+}
+
+uint32_t broken_rule(const PacketStorage& storage, const rules::Violation& broken,
+                     enpu_hal_status* status) {
+    return fail(status, ENPU_HAL_INVALID_ARGUMENT, "%s",
+                rules::describe(&storage, storage.packet().header.size, broken).c_str());
+}
+
 }  // namespace
 
 bool inside(const Extent& buffer, uint64_t offset, uint64_t bytes) {
@@ -77,29 +109,23 @@ uint32_t check_timestamp(const enpu_hal_timestamp& timestamp, const Extent& dst,
     return ENPU_HAL_OK;
 }
 
-uint32_t place_operand(PacketStorage& storage, uint32_t index, const enpu_hal_operand& operand,
-                       const Extent& buffer, enpu_hal_status* status) {
-    const OpInfo& info = *find_op(op_of(storage.packet().header.opcode));
-    enpu_tensor& tensor = storage.packet().operands[index];
-    const char* name = info.operand_names[index];
-    rules::Span span;
-    if (buffer.bytes == 0)
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT, "%s: operand '%s' has no buffer", info.name,
-                    name);
-    if (!rules::tensor_span(tensor, span))
-        return fail(
-            status, ENPU_HAL_INVALID_ARGUMENT,
-            "%s: operand '%s' is larger than the largest tensor, or rank or dims are illegal",
-            info.name, name);
-    const uint64_t before = static_cast<uint64_t>(-span.offset);
-    const uint64_t offset = operand.place.offset;
-    if (before > offset || !inside(buffer, offset - before, span.bytes))
-        return fail(status, ENPU_HAL_INVALID_ARGUMENT,
-                    "%s: operand '%s' touches %llu bytes around offset %llu, outside its buffer of "
-                    "%llu bytes",
-                    info.name, name, Long{span.bytes}, Long{offset}, Long{buffer.bytes});
-    tensor.addr = buffer.address + offset;
-    return ENPU_HAL_OK;
+uint32_t place_operands(PacketStorage& storage, const enpu_hal_dispatch& dispatch,
+                        const Extent* buffers, enpu_hal_status* status) {
+    enpu_operator_packet& packet = storage.packet();
+    for (uint32_t i = 0; i < dispatch.operand_count; ++i)
+        if (packet.operands[i].dtype != ENPU_DTYPE_NONE)
+            packet.operands[i].addr = buffers[i].address + dispatch.operands[i].place.offset;
+    rules::Span spans[ENPU_MAX_OPERANDS];
+    const rules::Violation broken =
+        rules::check_packet(&storage, packet.header.size, ENPU_ENGINE_KIND_COMPUTE, spans);
+    // Buffers first: outside of them, what addresses are says nothing.
+    for (uint32_t i = 0; i < dispatch.operand_count; ++i) {
+        if (packet.operands[i].dtype == ENPU_DTYPE_NONE) continue;
+        if (uint32_t code = check_extent(packet.operands[i], dispatch, i, buffers[i],
+                                         broken ? nullptr : &spans[i], status))
+            return code;
+    }
+    return broken ? broken_rule(storage, broken, status) : uint32_t{ENPU_HAL_OK};
 }
 
 uint32_t check_dispatch(const enpu_hal_dispatch& dispatch, PacketStorage& storage,
@@ -114,9 +140,7 @@ uint32_t check_dispatch(const enpu_hal_dispatch& dispatch, PacketStorage& storag
 uint32_t check_rules(const PacketStorage& storage, enpu_hal_status* status) {
     const size_t size = storage.packet().header.size;
     const rules::Violation broken = rules::check_packet(&storage, size, ENPU_ENGINE_KIND_COMPUTE);
-    if (!broken) return ENPU_HAL_OK;
-    return fail(status, ENPU_HAL_INVALID_ARGUMENT, "%s",
-                rules::describe(&storage, size, broken).c_str());
+    return broken ? broken_rule(storage, broken, status) : uint32_t{ENPU_HAL_OK};
 }
 
 }  // namespace enpu::hal

@@ -30,10 +30,10 @@ uint32_t check_fill(const enpu_hal_fill& fill, const Extent& dst, uint64_t& addr
 uint32_t check_timestamp(const enpu_hal_timestamp& timestamp, const Extent& dst, uint64_t& address,
                          enpu_hal_status* status);
 
-// Sets the address of operand `index` of a translated packet, after its whole span was found inside
-// the buffer.
-uint32_t place_operand(PacketStorage& storage, uint32_t index, const enpu_hal_operand& operand,
-                       const Extent& buffer, enpu_hal_status* status);
+// Gives the operands of a translated packet their addresses, after the span of each was found inside
+// its buffer (of ENPU_OP_MAX_OPERANDS, by operand) and the packet keeps the hardware's rules.
+uint32_t place_operands(PacketStorage& storage, const enpu_hal_dispatch& dispatch,
+                        const Extent* buffers, enpu_hal_status* status);
 
 // Translates a dispatch whose operands need no buffers and checks it by the rules, as if they lay far
 // from each other: for kernel.supported.

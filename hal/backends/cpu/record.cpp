@@ -51,14 +51,11 @@ uint32_t resolve_dispatch(const enpu_hal_dispatch* dispatch, PacketStorage& out,
                           enpu_hal_status* status) {
     if (uint32_t code = check_dispatch_structure(dispatch, status)) return code;
     if (uint32_t code = translate(*dispatch, out, status)) return code;
-    const OpInfo& info = *find_op(dispatch->op);
-    for (uint32_t i = 0; i < info.operands; ++i) {
-        if (out.packet().operands[i].dtype == ENPU_DTYPE_NONE) continue;
-        const enpu_hal_operand& operand = dispatch->operands[i];
-        if (uint32_t code = place_operand(out, i, operand, extent_of(operand.place), status))
-            return code;
-    }
-    return check_rules(out, status);
+    Extent buffers[ENPU_OP_MAX_OPERANDS];
+    for (uint32_t i = 0; i < dispatch->operand_count; ++i)
+        if (out.packet().operands[i].dtype != ENPU_DTYPE_NONE)
+            buffers[i] = extent_of(dispatch->operands[i].place);
+    return place_operands(out, *dispatch, buffers, status);
 }
 
 class TileWatch final : public ops::Progress {

@@ -96,15 +96,14 @@ uint32_t resolve_dispatch(enpu_hal_device& device, const enpu_hal_dispatch* disp
     PacketStorage storage;
     if (uint32_t code = translate(*dispatch, storage, status)) return code;
     const OpInfo& info = *find_op(dispatch->op);
+    Extent buffers[ENPU_OP_MAX_OPERANDS];
     for (uint32_t i = 0; i < info.operands; ++i) {
         if (storage.packet().operands[i].dtype == ENPU_DTYPE_NONE) continue;
-        const enpu_hal_operand& operand = dispatch->operands[i];
-        if (uint32_t code = check_device(device, operand.place, info.operand_names[i], status))
-            return code;
-        if (uint32_t code = place_operand(storage, i, operand, extent_of(operand.place), status))
-            return code;
+        const enpu_hal_place& place = dispatch->operands[i].place;
+        if (uint32_t code = check_device(device, place, info.operand_names[i], status)) return code;
+        buffers[i] = extent_of(place);
     }
-    if (uint32_t code = check_rules(storage, status)) return code;
+    if (uint32_t code = place_operands(storage, *dispatch, buffers, status)) return code;
     record.kind = RecordKind::kKernel;
     record.op = dispatch->op;
     record.work = rules::packet_work(storage.packet());

@@ -103,7 +103,7 @@ Violation check_operator(const enpu_operator_packet& p) {
 
 }  // namespace
 
-Violation check_packet(const void* packet, size_t available, enpu_engine_kind kind) {
+Violation check_packet(const void* packet, size_t available, enpu_engine_kind kind, Span* spans) {
     if (Violation v = check_header(packet, available, kind)) return v;
     const auto& header = *static_cast<const enpu_packet*>(packet);
     const enpu_opcode_info& info = enpu_opcodes[header.opcode];
@@ -111,7 +111,8 @@ Violation check_packet(const void* packet, size_t available, enpu_engine_kind ki
 
     const auto& p = *static_cast<const enpu_operator_packet*>(packet);
     if (Violation v = check_unused_parameters(p, info)) return v;
-    Span spans[ENPU_MAX_OPERANDS];
+    Span own[ENPU_MAX_OPERANDS];
+    if (!spans) spans = own;
     for (unsigned i = 0; i < info.num_operands; ++i) {
         if (Violation v = check_descriptor(p, info, i, spans[i])) return v;
     }

@@ -71,7 +71,13 @@ inline bool present(const enpu_tensor& tensor) {
 }
 
 // Product of the dims from axis `begin` to `end`; false when it passes 64 bits.
-bool product(const enpu_tensor& tensor, unsigned begin, unsigned end, uint64_t& result);
+inline bool product(const enpu_tensor& tensor, unsigned begin, unsigned end, uint64_t& result) {
+    result = 1;
+    for (unsigned axis = begin; axis < end && axis < ENPU_MAX_RANK; ++axis) {
+        if (__builtin_mul_overflow(result, uint64_t{tensor.dims[axis]}, &result)) return false;
+    }
+    return true;
+}
 inline bool elements(const enpu_tensor& tensor, uint64_t& result) {
     return product(tensor, 0, tensor.rank, result);
 }

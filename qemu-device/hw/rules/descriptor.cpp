@@ -13,8 +13,10 @@ Violation check_shape(const enpu_tensor& t, unsigned i) {
         return fail_expected(Rule::kRank, i, t.rank, "rank", "at most", ENPU_MAX_RANK);
     for (unsigned axis = 0; axis < t.rank; ++axis)
         if (t.dims[axis] == 0) return fail(Rule::kDimZero, i, 0, dim_field(axis), "at least 1");
-    const size_t unused = (ENPU_MAX_RANK - t.rank) * sizeof(t.dims[0]);
-    if (all_zero(t.dims + t.rank, unused) && all_zero(t.strides + t.rank, unused)) return kOk;
+    uint32_t past = 0;
+    for (unsigned axis = t.rank; axis < ENPU_MAX_RANK; ++axis)
+        past |= t.dims[axis] | static_cast<uint32_t>(t.strides[axis]);
+    if (past == 0) return kOk;
     for (unsigned axis = t.rank; axis < ENPU_MAX_RANK; ++axis) {
         if (t.dims[axis] != 0)
             return fail(Rule::kDims, i, t.dims[axis], dim_field(axis), "0, it is past the rank");

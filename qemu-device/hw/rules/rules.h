@@ -54,7 +54,11 @@ struct Violation {
 // it is read more than once). On success header.size bytes belong to it. `kind` is the kind of
 // engine that is to run it: copy engines run the control packets only. `packet` is 8-byte aligned,
 // anything else is kPacketAlign.
-Violation check_packet(const void* packet, size_t available, enpu_engine_kind kind);
+// `spans` (null, or room for ENPU_MAX_OPERANDS): of an operator packet that breaks no rule, what each
+// operand can touch.
+struct Span;
+Violation check_packet(const void* packet, size_t available, enpu_engine_kind kind,
+                       Span* spans = nullptr);
 
 // "conv2d: operand 'weights': dims do not fit: dims[1] is 3, must be C/groups = 4" — names opcode,
 // operand and rule.
@@ -62,7 +66,25 @@ std::string describe(const void* packet, size_t available, const Violation& viol
 // Short name of a rule for tables and logs ("dims", "span" …).
 const char* rule_name(Rule rule);
 
-size_t dtype_bytes(uint32_t dtype);  // 0 for NONE and unknown ones
+// 0 for NONE and unknown ones.
+constexpr size_t dtype_bytes(uint32_t dtype) {
+    switch (dtype) {
+        case ENPU_DTYPE_I8:
+        case ENPU_DTYPE_U8:
+        case ENPU_DTYPE_BOOL:
+            return 1;
+        case ENPU_DTYPE_F16:
+        case ENPU_DTYPE_BF16:
+            return 2;
+        case ENPU_DTYPE_F32:
+        case ENPU_DTYPE_I32:
+            return 4;
+        case ENPU_DTYPE_I64:
+            return 8;
+        default:
+            return 0;
+    }
+}
 
 // Bytes that a PLAIN tensor can touch, as an offset from its address (0 or negative) and a length.
 // False when the product overflows or passes MAX_TENSOR_BYTES. For PACKED it is {0, desc.bytes}.

@@ -7,33 +7,6 @@
 
 namespace enpu::rules {
 
-size_t dtype_bytes(uint32_t dtype) {
-    switch (dtype) {
-        case ENPU_DTYPE_I8:
-        case ENPU_DTYPE_U8:
-        case ENPU_DTYPE_BOOL:
-            return 1;
-        case ENPU_DTYPE_F16:
-        case ENPU_DTYPE_BF16:
-            return 2;
-        case ENPU_DTYPE_F32:
-        case ENPU_DTYPE_I32:
-            return 4;
-        case ENPU_DTYPE_I64:
-            return 8;
-        default:
-            return 0;
-    }
-}
-
-bool product(const enpu_tensor& tensor, unsigned begin, unsigned end, uint64_t& result) {
-    result = 1;
-    for (unsigned axis = begin; axis < end && axis < ENPU_MAX_RANK; ++axis) {
-        if (__builtin_mul_overflow(result, uint64_t{tensor.dims[axis]}, &result)) return false;
-    }
-    return true;
-}
-
 bool tensor_span(const enpu_tensor& tensor, Span& span) {
     if (tensor.format == ENPU_FORMAT_PACKED) {
         span = {0, tensor.bytes};
