@@ -84,16 +84,24 @@ bool Scheduler::busy() const {
 
 void Scheduler::drain_errors() {
     if (lost_ != 0) return;
+    drain_records();
+    // A record can be lost when the FIFO is full; the queue itself still says that it has faulted.
+    // Its memory says so first. With the state comes the record, so that is looked for once more.
+    each_queue([&](Queue* queue) {
+        if (queue->faulted || queue->flying.empty() || queue->memory.status() == ENPU_STATUS_OK ||
+            hardware_->queue_state(queue->id) != ENPU_QUEUE_STATE_FAULTED)
+            return;
+        drain_records();
+        if (queue->faulted || queue->flying.empty()) return;
+        complete(queue);
+        fail_front(queue, enpu_status_errno(queue->memory.status()), nullptr);
+    });
+}
+
+void Scheduler::drain_records() {
     enpu_error_record record;
     for (uint32_t i = 0; i < ENPU_ERROR_FIFO_DEPTH && hardware_->pop_error(&record); ++i)
         handle_error(record);
-    // A record can be lost when the FIFO is full; the queue itself still says that it has faulted.
-    each_queue([&](Queue* queue) {
-        if (!queue->faulted && !queue->flying.empty() && queue->memory.status() != ENPU_STATUS_OK) {
-            complete(queue);
-            fail_front(queue, enpu_status_errno(queue->memory.status()), nullptr);
-        }
-    });
 }
 
 void Scheduler::handle_error(const enpu_error_record& record) {

@@ -2,6 +2,9 @@
 // Injected faults on the simulator: what hangs, gets lost or breaks, and how it is told.
 #include <time.h>
 
+#include <atomic>
+#include <thread>
+
 #include "tests/device_fixture.h"
 
 using namespace enpu;
@@ -222,6 +225,37 @@ TEST_CASE_METHOD(Faults, "a context with a hung job ends long before the job's o
     });
     REQUIRE(enpu_deadline_after(0) - start < 8'000'000'000);
     REQUIRE(run(context, 0, fill(0, 2), nullptr) == 0);  // the engine is free again
+}
+
+// The status of a job is in memory before its record is in the FIFO.
+TEST_CASE("a record that comes after its job's status is waited for") {
+    Fixture f;
+    const auto command = f.host(64), busy = f.host(64);
+    put(command, std::vector<enpu_packet>{{ENPU_OPCODE_NOP, 0, 16, 0}, {0x3f, 0, 16, 0}});
+    put(busy, std::vector<enpu_packet>{{ENPU_OPCODE_NOP, 0, 16, 0}});
+    std::atomic<bool> stop{false};
+    // Interrupts of another engine make the scheduler look all the time.
+    std::thread other([&] {
+        const auto context = Context::create(f.device);
+        const auto timeline = Timeline::create(f.device);
+        for (uint64_t point = 1; !stop; ++point) {
+            const enpu_point signal = timeline.at(point);
+            enpu_submit_raw(context.get(), f.copy_engine(), busy.va(), 16, nullptr, 0, &signal, 1,
+                            0, nullptr, nullptr);
+            enpu_timeline_wait(timeline.get(), point, soon(), nullptr);
+        }
+    });
+    uint32_t told = 0;
+    constexpr uint32_t kJobs = 5000;
+    for (uint32_t i = 0; i < kJobs; ++i) {
+        enpu_error error = {};
+        f.run_raw(0, command.va(), 32, &error);
+        told += f.context.status().opcode == 0x3f && f.context.status().packet == 16;
+        f.renew_context();
+    }
+    stop = true;
+    other.join();
+    CHECK(told == kJobs);
 }
 
 TEST_CASE("an idle simulator uses no CPU") {

@@ -68,6 +68,7 @@ class Scheduler {
 
     // recovery.cpp, all with the mutex held
     void drain_errors();
+    void drain_records();
     void handle_error(const enpu_error_record& record);
     void fail_front(Queue* queue, int error, const enpu_error_record* record);
     void cancel(Context* context, int error);
