@@ -42,9 +42,10 @@ def completion(prompt, words, devices, model=MODEL, servers=()):
 
 
 def run(command, env, timeout=600):
-    """(exit status, stdout, stderr) of a program of the frameworks' root."""
+    """(exit status, stdout, stderr) of a program of the frameworks' root. It ignores SIGPIPE as this program does: by default ggml's RPC
+    client dies of it without a word when it writes to a server that is gone, where it would else say what happened."""
     done = subprocess.run([FRAMEWORKS, "run", *command], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-                          stdin=subprocess.DEVNULL, timeout=timeout, check=False)
+                          stdin=subprocess.DEVNULL, timeout=timeout, check=False, restore_signals=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -62,7 +63,7 @@ class Server:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.process = subprocess.Popen([FRAMEWORKS, "run", RPC_SERVER, "-d", device, "-H", "127.0.0.1", "-p", str(self.port)], env=env,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, restore_signals=False)
         self.wait()
 
     def wait(self, seconds=60):

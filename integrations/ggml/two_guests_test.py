@@ -62,7 +62,7 @@ class Pair:
         relay = [part.format(server=server, port=PORT, silence=SILENCE_S * 1000) for part in RELAY]
         for session, program in ((self.second, command), (self.first, f"{language.ENVIRONMENT}/enpu/bin/" + " ".join(relay))):
             listening = f"n=0; until grep -q ':{PORT:04X} .* 0A ' /proc/net/tcp; do n=$((n+1)); [ $n -lt {100 * SLOWER} ] || "
-            session.agent.check(f"rm -f /out/*\n({program}) </dev/null >/out/log 2>&1 &\n"
+            session.agent.check(f"rm -f /out/*\n(trap '' PIPE; {program}) </dev/null >/out/log 2>&1 &\n"
                                 + listening + "{ cat /out/log; echo 'nothing listens'; exit 1; }; sleep 0.2; done", 60 * SLOWER)
 
     def complete(self, words, devices, on_output=None):
@@ -72,7 +72,8 @@ class Pair:
                                     ENPU_GGML_REPORT="/out/report.json")
         report = self.out[0] / "report.json"
         report.unlink(missing_ok=True)
-        status, text = self.first.run(command + " 2>/out/errors", RUN_S, on_output)
+        # A write to a connection that the relay has closed shall be an error that ggml tells, not the end by a signal.
+        status, text = self.first.run(f"trap '' PIPE; {command} 2>/out/errors", RUN_S, on_output)
         errors = (self.out[0] / "errors").read_text(encoding="utf-8", errors="replace")
         return status, text, errors, json.loads(report.read_text(encoding="utf-8")) if report.exists() else None
 
