@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "host_tensor.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -50,10 +51,13 @@ std::string to_string(const Dims& dims) {
 
 int64_t element_count(const Dims& dims) {
     int64_t count = 1;
+    int64_t reach = 1;  // a tensor without elements has strides all the same
     for (int64_t dim : dims) {
-        if (dim < 0 || __builtin_mul_overflow(count, dim, &count) || count > (int64_t{1} << 40)) {
+        if (dim < 0 || __builtin_mul_overflow(reach, std::max<int64_t>(dim, 1), &reach) ||
+            reach > (int64_t{1} << 40)) {
             fail("the dims " + to_string(dims) + " are negative or too large");
         }
+        count *= dim;
     }
     return count;
 }

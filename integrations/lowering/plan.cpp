@@ -10,6 +10,7 @@ namespace enpu::lowering {
 
 Dims channels_last_strides(const Dims& dims) {
     if (dims.size() < 3) return row_major_strides(dims);
+    element_count(dims);  // fails where a stride could overflow
     Dims strides(dims.size());
     strides[1] = 1;
     int64_t step = dims[1];
@@ -33,6 +34,7 @@ bool is_row_major(const View& view) {
 }
 
 Dims strides_like(const View& view, const Dims& dims) {
+    element_count(dims);
     std::vector<size_t> order(dims.size());
     std::iota(order.begin(), order.end(), size_t{0});
     if (view.dims.size() == dims.size()) {

@@ -145,6 +145,13 @@ TEST_CASE("errors name the node and the rule") {
 TEST_CASE("dims that overflow are refused") {
     CHECK_THROWS_AS(element_count({int64_t{1} << 31, int64_t{1} << 31, 4}), Error);
     CHECK_THROWS_AS(element_count({4, -1}), Error);
+    // Without elements there are strides all the same, and they must not overflow.
+    const Dims none{0, int64_t{1} << 40, int64_t{1} << 40, 4};
+    CHECK_THROWS_AS(element_count(none), Error);
+    CHECK_THROWS_AS(row_major_strides(none), Error);
+    CHECK_THROWS_AS(channels_last_strides(none), Error);
+    CHECK_THROWS_AS(strides_like(dense_view({1, 1, 1, 1}), none), Error);
+    CHECK(element_count({0, 3, 4}) == 0);
     CHECK_THROWS_AS(reshape_dims({2, 3}, {-1, -1}, false), Error);
     CHECK_THROWS_AS(normalise_axis(3, 3), Error);
 }

@@ -35,6 +35,7 @@ Dims broadcast_strides(const Dims& from, const Dims& strides, const Dims& to) {
 }
 
 Dims row_major_strides(const Dims& dims) {
+    element_count(dims);  // fails where a stride could overflow
     Dims strides(dims.size());
     int64_t step = 1;
     for (size_t i = dims.size(); i-- > 0;) {

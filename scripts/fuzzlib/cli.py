@@ -49,6 +49,9 @@ def work(parser, options):
         if target not in TARGETS:
             parser.error(f"no target '{target}'; there are {', '.join(TARGETS)}")
     rows = [TARGETS[target](target, options) for target in targets]
+    for row in rows:
+        if not row["executions"]:
+            row["findings"].append("nothing was executed")
     save(rows)
     for row in rows:
         print(f"{row['target']}: {row['executions']} executions in {row['seconds']} s, seed {row['seed']}, "

@@ -12,7 +12,7 @@ from guestlib.paths import GuestError
 from . import libfuzzer
 
 SANITIZED = paths.BUILD / "asan"
-TESTS = ("/enpu/attack/random/sync", "/enpu/attack/random/threads")
+TESTS = ("/x86_64/enpu/attack/random/sync", "/x86_64/enpu/attack/random/threads")
 
 
 def build_sanitized():
