@@ -133,8 +133,9 @@ def file_type(wheels):
         return {"bytes": np.array([row], np.int32)}
 
     root = pathlib.Path(__file__).resolve().parents[3]
+    folders = sorted(p for p in root.glob("[a-z]*") if p.is_dir() and p.name != "build")
     files = [p for kind in ("*.cpp", "*.py", "*.md", "*.c", "*.h", "Makefile", "*.toml", "*.txt", "*.jpg")
-             for p in sorted(root.glob(f"[a-z]*/**/{kind}"))[:3] if "build" not in p.parts]
+             for p in [p for folder in folders for p in sorted(folder.glob(f"**/{kind}"))][:3]]
     files += sorted(pathlib.Path(wheels, "scikit-image/skimage/data").glob("*"))[:12]
     feeds = [tokens(p.read_bytes()) for p in files if p.is_file()]
     labels = config["target_labels_space"]
