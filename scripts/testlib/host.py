@@ -121,8 +121,9 @@ def run_qtest(binary, environment, lane, limit_s):
         output, code = (e.stdout or b"").decode(errors="replace"), 124
     seconds = time.monotonic() - started
     own = results.from_tap(output, lane, "device", binary.name)
-    if code and not any(c.status == FAILED for c in own):
-        own.append(Case(lane, "device", binary.name, "(whole program)", FAILED, seconds, f"ended with {code}: {output[-1500:]}"))
+    if not own or code and not any(c.status == FAILED for c in own):
+        own.append(Case(lane, "device", binary.name, "(whole program)", FAILED, seconds,
+                        f"ended with {code} after {len(own)} tests: {output[-1500:]}"))
     if any(c.status == FAILED for c in own):
         print(output[-3000:])
     print(f"  {binary.name}: {results.count(own, PASSED)} passed, {results.count(own, FAILED)} failed ({seconds:.1f} s)", flush=True)
