@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Line coverage of the corpus in the tree: libFuzzer targets by clang's counters, the kernel module by the debug kernel's."""
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -53,7 +54,7 @@ def measure(target):
                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     lines = {}
     for entry in json.loads(out.stdout)["data"][0]["files"]:
-        path = pathlib.Path(entry["filename"])
+        path = pathlib.Path(os.path.normpath(entry["filename"]))  # the compiler is called with paths relative to its folder
         if path.is_relative_to(paths.ROOT):
             count = entry["summary"]["lines"]
             lines[str(path.relative_to(paths.ROOT))] = (count["covered"], count["count"])
