@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "claim.h"
 
+#include <cstdint>
+#include <string_view>
+
 #include <catch2/catch_test_macros.hpp>
 
 #include "test_graph.h"
@@ -61,6 +64,70 @@ TEST_CASE("types, ranks and the device's own word") {
     CHECK(c.reasons[1].find("spatial dims") != std::string::npos);
     CHECK(c.reasons[2] == "not today");
     CHECK(c.group_count == 0);
+}
+
+// What a model file says is not arithmetic yet: sanitizers see what overflows on the way to a reason.
+TEST_CASE("numbers at the ends of 64 bits are refused") {
+    constexpr int64_t kMost = INT64_MAX, kLeast = INT64_MIN;
+    using Numbers = std::vector<int64_t>;
+    for (const int64_t n : {kMost, kMost / 2, kMost / 4 + 1, kLeast, kLeast + 1, kLeast / 2}) {
+        CAPTURE(n);
+        Builder b;
+        const int image = b.input({1, 4, 5, 6});
+        const int weights = b.constant({4, 4, 3, 3}, noise(144, 1));
+        std::vector<int> outputs;
+        const auto attribute = [&](const char* op, const char* name, const Attribute& value) {
+            std::vector<int> inputs{image};
+            if (std::string_view(op).substr(0, 4) == "Conv") inputs.push_back(weights);
+            std::map<std::string, Attribute> all{{name, value}};
+            if (std::string_view(op).substr(0, 3) == "Max")
+                all.emplace("kernel_shape", Numbers{2, 2});
+            outputs.push_back(b.add(op, inputs, all));
+        };
+        for (const char* op : {"Conv", "ConvTranspose", "MaxPool"}) {
+            attribute(op, "strides", Numbers{n, 1});
+            attribute(op, "dilations", Numbers{n, n});
+            attribute(op, "pads", Numbers{n, 1, n, 1});
+        }
+        attribute("Conv", "group", n);
+        attribute("ConvTranspose", "group", n);
+        attribute("ConvTranspose", "output_padding", Numbers{n, n});
+        attribute("ConvTranspose", "output_shape", Numbers{n, n});
+        attribute("DepthToSpace", "blocksize", n);
+        attribute("SpaceToDepth", "blocksize", n);
+        attribute("Softmax", "axis", n);
+        attribute("Transpose", "perm", Numbers{0, 1, n, 2});
+        const auto operand = [&](const char* op, const Numbers& numbers) {
+            outputs.push_back(b.add(op, {image, b.integers(numbers)}));
+        };
+        operand("Tile", {n, 1, 1, 1});
+        operand("Tile", {1, 1, n, n});
+        operand("Expand", {1, n, 1, 1});
+        operand("Expand", {n, n, 4, 5, 6});
+        operand("Reshape", {n, n, -1});
+        operand("Reshape", {n, 0, 0, 0});
+        operand("Pad", {n, 0, 0, 0, n, 0, 0, 0});
+        operand("Unsqueeze", {n});
+        operand("Squeeze", {n});
+        const Claim c = claim(b.finish(outputs), nullptr);
+        for (size_t i = 0; i < c.reasons.size(); ++i) {
+            INFO(b.graph.nodes[i].op << ", node " << i);
+            CHECK_FALSE(c.reasons[i].empty());
+        }
+    }
+}
+
+TEST_CASE("a slice may begin and end at the ends of 64 bits") {
+    for (const int64_t n : {INT64_MAX, INT64_MIN})
+        for (const int64_t step : {int64_t{1}, int64_t{-1}, n}) {
+            Builder b;
+            const int x = b.input({4, 5});
+            const Claim c =
+                claim(b.finish({b.add("Slice", {x, b.integers({n}), b.integers({-n - 1}),
+                                                b.integers({1}), b.integers({step})})}),
+                      nullptr);
+            CHECK(c.reasons.size() == 1);
+        }
 }
 
 TEST_CASE("inputs that shapes depend on are known by value") {

@@ -134,7 +134,6 @@ void emit_tile(Emitter& e, const Node& node) {
     const auto repeats = e.integers(node.input(1), "repeats");
     if (repeats.size() != x.dims.size()) fail("repeats has the wrong length");
     View wide{x.buffer, x.offset, x.dtype, {}, {}};
-    Dims dims;
     for (size_t i = 0; i < repeats.size(); ++i) {
         if (repeats[i] < 1) fail("a tile without elements is unsupported");
         if (repeats[i] > 1) {
@@ -143,8 +142,10 @@ void emit_tile(Emitter& e, const Node& node) {
         }
         wide.dims.push_back(x.dims[i]);
         wide.strides.push_back(x.strides[i]);
-        dims.push_back(repeats[i] * x.dims[i]);
     }
+    element_count(wide.dims);  // fails where a product below could overflow
+    Dims dims;
+    for (size_t i = 0; i < repeats.size(); ++i) dims.push_back(repeats[i] * x.dims[i]);
     if (dims == x.dims) {
         e.define(node.outputs[0], x);
         return;
