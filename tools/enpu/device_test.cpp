@@ -271,13 +271,17 @@ TEST_CASE("tool: trace records the kernel's side of a program, and gives its exi
     REQUIRE(run.status == 0);
     const std::string page = read_bytes(base + ".html").value();
     for (const char* word : {"engine 0", "SUBMIT", "wait for the host", "enpu_irq",
-                             "jobs in flight", "mapped for the device"})
+                             "jobs in flight", "mapped for the device"}) {
+        CAPTURE(word, run.err);
         REQUIRE(page.find(word) != std::string::npos);
+    }
     REQUIRE(page.find("http") == std::string::npos);
     const std::string trace = read_bytes(base + ".pftrace").value();
     // Jobs that wait for nothing leave no event of the scheduler.
-    for (const char* word : {"engine 0", "ioctls of enpu", "dma_fence_signaled", "enpu_irq"})
+    for (const char* word : {"engine 0", "ioctls of enpu", "dma_fence_signaled", "enpu_irq"}) {
+        CAPTURE(word);
         REQUIRE(trace.find(word) != std::string::npos);
+    }
     REQUIRE(enpu("trace record -o " + base + " -- sh -c 'exit 7'").status == 7);
     REQUIRE(enpu("trace record -o /nonexistent/x -- true").status == 2);
 }
