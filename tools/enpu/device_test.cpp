@@ -272,7 +272,7 @@ TEST_CASE("tool: trace records the kernel's side of a program, and gives its exi
     const std::string page = read_bytes(base + ".html").value();
     for (const char* word : {"engine 0", "SUBMIT", "wait for the host", "enpu_irq",
                              "jobs in flight", "mapped for the device"}) {
-        CAPTURE(word, run.err);
+        CAPTURE(word, run.out);
         REQUIRE(page.find(word) != std::string::npos);
     }
     REQUIRE(page.find("http") == std::string::npos);
