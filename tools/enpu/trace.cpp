@@ -93,6 +93,8 @@ int record(const Options& options) {
     std::string why;
     const bool traced = kernel.start(&why);
     if (!traced) std::fprintf(stderr, "enpu: no events of the kernel: %s\n", why.c_str());
+    for (const std::string& missing : kernel.missing())
+        std::fprintf(stderr, "enpu: this kernel has no events %s\n", missing.c_str());
     const int status = run_program(options, runtime_file);
     const std::vector<KernelEvent> events = kernel.stop();
     const std::string runtime = read_bytes(runtime_file).value_or("");

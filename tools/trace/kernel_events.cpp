@@ -110,7 +110,7 @@ bool KernelRecorder::start(std::string* why) {
     put(folder_ + "/buffer_size_kb", "8192");
     for (const char* group :
          {"gpu_scheduler", "dma_fence", "syscalls/sys_enter_ioctl", "syscalls/sys_exit_ioctl"})
-        put(folder_ + "/events/" + group + "/enable", "1");
+        if (!put(folder_ + "/events/" + group + "/enable", "1")) missing_.emplace_back(group);
     put(folder_ + "/tracing_on", "1");
     return true;
 }

@@ -33,9 +33,12 @@ class KernelRecorder {
     bool start(std::string* why);
     std::vector<KernelEvent> stop();
     uint64_t lost() const { return lost_; }  // events that found the buffer full
+    // Kinds of events that this kernel was built without: "syscalls/sys_enter_ioctl".
+    const std::vector<std::string>& missing() const { return missing_; }
 
   private:
     std::string folder_;
+    std::vector<std::string> missing_;
     uint64_t lost_ = 0;
 };
 
