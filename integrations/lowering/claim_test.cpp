@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "claim.h"
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include <catch2/catch_test_macros.hpp>
@@ -114,6 +116,29 @@ TEST_CASE("numbers at the ends of 64 bits are refused") {
             INFO(b.graph.nodes[i].op << ", node " << i);
             CHECK_FALSE(c.reasons[i].empty());
         }
+    }
+}
+
+TEST_CASE("scales and sizes of a resize that are no sizes are refused") {
+    const auto refused = [](const std::vector<float>& scales, const std::vector<int64_t>& sizes,
+                            int64_t antialias) {
+        Builder b;
+        const int x = b.input({1, 2, 5, 6});
+        const int by = scales.empty() ? -1 : b.constant({4}, scales);
+        const int to = sizes.empty() ? -1 : b.integers(sizes);
+        const Claim c =
+            claim(b.finish({b.add("Resize", {x, -1, by, to},
+                                  {{"mode", std::string("linear")}, {"antialias", antialias}})}),
+                  nullptr);
+        return !c.reasons[0].empty();
+    };
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    for (const int64_t antialias : {0, 1}) {
+        CHECK_FALSE(refused({1, 1, 2, 0.5f}, {}, antialias));
+        for (const float s : {0.0f, -1.0f, kInf, -kInf, std::nanf(""), 1e30f, 1e-30f})
+            CHECK(refused({1, 1, s, 1}, {}, antialias));
+        for (const int64_t n : {int64_t{0}, int64_t{-1}, INT64_MAX, INT64_MIN})
+            CHECK(refused({}, {1, 2, n, 6}, antialias));
     }
 }
 
