@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Fills the folder that the guest sees at /enpu: bin/, lib/ (everything ldd names), share/NAME/ (test files), enpu.ko."""
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -54,7 +55,9 @@ class Stage:
         stat = path.stat()
         key = f"{path}:{stat.st_size}:{stat.st_mtime_ns}"
         if key not in self.memo:
-            done = subprocess.run(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+            # Where the program itself looks: what QEMU is to load, from a build with sanitizers, is not for the guest.
+            own = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+            done = subprocess.run(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, env=own)
             found = {}
             for line in done.stdout.splitlines():
                 words = line.split()

@@ -137,4 +137,4 @@ def run_device_asan(options):
     from .guest import run_named
     os.environ.update(device.environment(device.SANITIZED), ENPU_QEMU=str(device.SANITIZED / "bin" / "qemu-system-x86_64"))
     cases = run_device(options, device.SANITIZED, "device-asan", slower=4)
-    return cases + run_named(options, ("kmod", "kmod-fuzz", "umd_test"))
+    return cases + run_named(options, ("kmod", "kmod-fuzz", "kmod-power", "umd_test"))

@@ -153,7 +153,15 @@ TEST_CASE("doorbells and rings of others are at no offset that can be guessed") 
     info.handle = near.handle();
     REQUIRE(victim.device.call(DRM_IOCTL_ENPU_BO_INFO, &info) == 0);
     QueueRig attacker;
-    const uint64_t before = kicks();
+    // The driver kicks queues on its own now and then, a page that rings does each time.
+    const auto rings = [](Door page) {
+        for (int i = 0; i < 3; i++) {
+            const uint64_t before = kicks();
+            *page = 1;
+            if (kicks() == before) return false;
+        }
+        return true;
+    };
     unsigned open = 0;
     for (const uint64_t base : {static_cast<uint64_t>(victim.queue.doorbell_offset()),
                                 static_cast<uint64_t>(info.mmap_offset)})
@@ -164,8 +172,7 @@ TEST_CASE("doorbells and rings of others are at no offset that can be guessed") 
                            offset);
             if (p == MAP_FAILED) continue;
             // Memory of the attacker's own may lie there, a page that rings may not.
-            *static_cast<Door>(p) = 1;
-            open += kicks() != before;
+            open += rings(static_cast<Door>(p));
             munmap(p, kPage);
         }
     CHECK(open == 0);
