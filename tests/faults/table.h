@@ -32,6 +32,7 @@ inline const std::vector<Fault>& faults() {
     static const char kWedged[] = "does not answer a reset\nnot answer";
     // The slack on the limits is for a host that emulates the guest and is busy with other things.
     static const std::vector<Fault> table = {
+        // A device that is lost ends every context; who is about to submit gets ENOTRECOVERABLE.
         // name, kind, inject / least and most victims, errors, counter, limit, absorbed, dump, heal, log
         // clang-format off
         {"engine-hang", "engine-hang", "engine-hang",
@@ -73,9 +74,9 @@ inline const std::vector<Fault>& faults() {
         {"reset-fails-once", "reset-fails", "reset-fails;engine-hang",
             1, 8, {-ETIMEDOUT, -ESTALE}, "device_resets", 6000, false, true, Heal::kNothing, ""},
         {"reset-fails-always", "reset-fails", "reset-fails:times=always;engine-hang",
-            1, 8, {-ETIMEDOUT, -EIO, -ENODEV, -ECANCELED, -ESTALE}, "failed_resets", 12000, false, true, Heal::kBusReset, kWedged},
+            1, 8, {-ETIMEDOUT, -EIO, -ENODEV, -ECANCELED, -ESTALE, -ENOTRECOVERABLE}, "failed_resets", 12000, false, true, Heal::kBusReset, kWedged},
         {"removed", "removed", "removed:after=20:arg=400000000",
-            1, 8, {-EIO, -ENODEV, -ECANCELED, -ETIMEDOUT}, nullptr, 3000, false, false, Heal::kBusReset, "not answer\ngone\nremoved\nreads? as ones\ndoes not leave"},
+            1, 8, {-EIO, -ENODEV, -ECANCELED, -ETIMEDOUT, -ENOTRECOVERABLE}, nullptr, 3000, false, false, Heal::kBusReset, "not answer\ngone\nremoved\nreads? as ones\ndoes not leave"},
         // clang-format on
     };
     return table;
