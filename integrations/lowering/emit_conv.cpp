@@ -39,8 +39,6 @@ Dims conv_output(const Dims& x, const Dims& w, int64_t groups, const Window& win
 
 namespace {
 
-constexpr int64_t kMaxOutput = int64_t{1} << 32;  // of one dim: the device has 32 bits
-
 struct ConvOperands {
     View x, weights;
     Window window;
@@ -90,12 +88,12 @@ void emit_conv_transpose(Emitter& e, const Node& node) {
     const auto output_padding = node.integers("output_padding");
     const auto output_shape = node.integers("output_shape");
     for (size_t i = 0; i < spatial && i < output_padding.size(); ++i) {
-        if (output_padding[i] < 0 || output_padding[i] > kMaxOutput)
+        if (output_padding[i] < 0 || output_padding[i] > kMaxDim)
             fail("output_padding is out of range");
         extra[2 - spatial + i] = output_padding[i];
     }
     for (const int64_t wanted : output_shape)
-        if (wanted < 0 || wanted > kMaxOutput) fail("output_shape is out of range");
+        if (wanted < 0 || wanted > kMaxDim) fail("output_shape is out of range");
     const std::string auto_pad = node.text("auto_pad", "NOTSET");
     Dims y = {x[0], w[1] * c.groups, 0, 0};
     Window& win = c.window;

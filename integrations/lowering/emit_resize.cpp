@@ -23,8 +23,6 @@ constexpr const char* kCoordinates[] = {"half_pixel", "pytorch_half_pixel",   "a
                                         "asymmetric", "half_pixel_symmetric", "tf_crop_and_resize"};
 constexpr const char* kRounding[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
 
-constexpr int64_t kMaxResult = int64_t{1} << 32;  // of one dim: the device has 32 bits
-
 // Dims and scales of a Resize or Upsample; operands differ with the operator set.
 void resize_shape(Emitter& e, const Node& node, const Dims& x, Dims& y, enpu_op_resize_params& p) {
     const bool upsample = node.op == "Upsample";
@@ -59,7 +57,7 @@ void resize_shape(Emitter& e, const Node& node, const Dims& x, Dims& y, enpu_op_
             y[axis] =
                 saturate(std::floor(static_cast<float>(x[axis]) * static_cast<float>(scale[i])));
         }
-        if (y[axis] < 1 || y[axis] > kMaxResult) fail("the result has no elements or too many");
+        if (y[axis] < 1 || y[axis] > kMaxDim) fail("the result has no elements or too many");
     }
 }
 

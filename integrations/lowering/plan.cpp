@@ -34,7 +34,7 @@ bool is_row_major(const View& view) {
 }
 
 Dims strides_like(const View& view, const Dims& dims) {
-    element_count(dims);
+    element_count(dims);  // fails where a stride could overflow
     std::vector<size_t> order(dims.size());
     std::iota(order.begin(), order.end(), size_t{0});
     if (view.dims.size() == dims.size()) {

@@ -7,6 +7,10 @@
 
 namespace enpu::lowering {
 
+// The device has 32 bits for a dim: what a model file asks for beyond is refused before it is
+// multiplied.
+constexpr int64_t kMaxDim = int64_t{1} << 32;
+
 // Numpy broadcasting; fails when dims do not match.
 Dims broadcast_dims(const Dims& a, const Dims& b);
 // Strides of `from` seen as `to`: 0 where an element repeats. `strides` are those of `from`.

@@ -50,13 +50,19 @@ struct Violation {
     explicit operator bool() const { return rule != Rule::kNone; }
 };
 
+// Bytes that a PLAIN tensor can touch, as an offset from its address (0 or negative) and a length.
+// For PACKED it is {0, desc.bytes}.
+struct Span {
+    int64_t offset = 0;
+    uint64_t bytes = 0;
+};
+
 // Checks one packet at `packet`, of which `available` bytes can be read (the caller's private copy:
 // it is read more than once). On success header.size bytes belong to it. `kind` is the kind of
 // engine that is to run it: copy engines run the control packets only. `packet` is 8-byte aligned,
 // anything else is kPacketAlign.
 // `spans` (null, or room for ENPU_MAX_OPERANDS): of an operator packet that breaks no rule, what each
 // operand can touch.
-struct Span;
 Violation check_packet(const void* packet, size_t available, enpu_engine_kind kind,
                        Span* spans = nullptr);
 
@@ -86,12 +92,7 @@ constexpr size_t dtype_bytes(uint32_t dtype) {
     }
 }
 
-// Bytes that a PLAIN tensor can touch, as an offset from its address (0 or negative) and a length.
-// False when the product overflows or passes MAX_TENSOR_BYTES. For PACKED it is {0, desc.bytes}.
-struct Span {
-    int64_t offset = 0;
-    uint64_t bytes = 0;
-};
+// False when the product overflows or passes MAX_TENSOR_BYTES.
 bool tensor_span(const enpu_tensor& tensor, Span& span);
 
 // True for operands the packet writes.

@@ -176,10 +176,12 @@ void Scheduler::look_at_user_queues() {
             queue->error = -ECANCELED;
             hardware_->disable_queue(queue->id);
         }
-        // With the state comes the record, which may have come after the last look.
-        if (queue->error == 0 && hardware_->queue_state(queue->id) == ENPU_QUEUE_STATE_FAULTED)
+        uint32_t state = hardware_->queue_state(queue->id);
+        if (state == ENPU_QUEUE_STATE_FAULTED && queue->error == 0) {
+            // With the state comes the record, which may have come after the last look.
             drain_records();
-        const uint32_t state = hardware_->queue_state(queue->id);
+            state = hardware_->queue_state(queue->id);
+        }
         if (state == ENPU_QUEUE_STATE_FAULTED && queue->error == 0) {
             const uint32_t status = hardware_->read32(ENPU_REG_QUEUE_STATUS(queue->id));
             const int error = enpu_status_errno(
