@@ -272,6 +272,7 @@ rt_status rt_stream_impl::hold_back(const StreamWork& work, Lane& lane) {
     if (op.records.size() < work.count) op.records.resize(work.count);
     for (uint32_t i = 0; i < work.count; ++i) op.records[i].assign(work.commands[i]);
     op.graph = work.graph;
+    op.timed = work.timed;
     op.function = work.function;
     op.context = work.context;
     op.origin = work.origin;
@@ -314,6 +315,7 @@ rt_status rt_stream_impl::submit_held(HeldOp& op) {
     work.commands = submission.commands;
     work.count = op.commands;
     work.graph = op.graph;
+    work.timed = op.timed;
     work.origin = op.origin;
     work.lane = op.lane;
     return hand_over(work, submission, rt_now_ns());

@@ -7,6 +7,7 @@
 
 #include "dag.h"
 #include "kernel.h"
+#include "profile_graph.h"
 #include "record.h"
 #include "stream.h"
 
@@ -74,6 +75,7 @@ struct rt_graph_exec_impl {
         uint32_t first_command = 0, commands = 0;
         enpu_hal_graph* handle = nullptr;  // null: commands are submitted as they are
         uint64_t end = 0;                  // value of its lane, in the last launch
+        enpu::rt::profile::TimedGraphs timed;  // of recordings
     };
     struct Slot {  // where a node is
         uint32_t step = 0, command = 0;

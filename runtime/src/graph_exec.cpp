@@ -39,13 +39,6 @@ std::string cycle_text(const GraphNodes& nodes, const std::vector<uint32_t>& cyc
     return text + "node " + std::to_string(cycle.front());
 }
 
-enpu_hal_command timestamp_command(enpu_hal_buffer* buffer, uint64_t offset) {
-    enpu_hal_command command{};
-    command.kind = ENPU_HAL_COMMAND_TIMESTAMP;
-    command.u.timestamp.dst = {buffer, offset};
-    return command;
-}
-
 }  // namespace
 
 rt_graph_exec_impl::~rt_graph_exec_impl() {
@@ -106,10 +99,11 @@ void rt_graph_exec_impl::add_commands(uint32_t index, bool timing) {
     for (uint32_t i = planned.first; i < planned.first + planned.count; ++i) {
         const uint32_t node = dag.sequence[i];
         if (nodes[node]->kind == GraphNode::Kind::kCommand) {
-            if (timing) commands.push_back(timestamp_command(times, uint64_t{node} * 16));
+            if (timing) commands.push_back(profile::timestamp_command(times, uint64_t{node} * 16));
             slots[node] = {index, static_cast<uint32_t>(commands.size())};
             commands.push_back(nodes[node]->op.command);
-            if (timing) commands.push_back(timestamp_command(times, uint64_t{node} * 16 + 8));
+            if (timing)
+                commands.push_back(profile::timestamp_command(times, uint64_t{node} * 16 + 8));
         } else {
             slots[node] = {index, UINT32_MAX};
         }
@@ -200,7 +194,7 @@ rt_status rt_graph_exec_impl::launch_chunks(rt_stream_impl& stream, StreamWork w
 
 rt_status rt_graph_exec_impl::launch_step(rt_stream_impl& stream, uint32_t index, uint64_t launch) {
     const DagStep& planned = dag.steps[index];
-    const Step& step = steps[index];
+    Step& step = steps[index];
     const GraphNode& first = *nodes[dag.sequence[planned.first]];
     LanePoint lane_waits[kMaxLanes];
     for (uint32_t i = 0; i < planned.wait_count; ++i)
@@ -219,10 +213,16 @@ rt_status rt_graph_exec_impl::launch_step(rt_stream_impl& stream, uint32_t index
         work.context = first.context;
         return stream.enqueue_locked(work);
     }
-    // Recorded node by node, so that every kernel has its times.
-    if (step.handle && !profile::on(RT_PROFILE_DEVICE)) {
-        work.graph = step.handle;
-        return stream.enqueue_locked(work);
+    work.graph = step.handle;
+    if (step.handle && profile::on(RT_PROFILE_DEVICE)) {
+        work.timed = step.timed.take(*device, commands.data() + step.first_command, step.commands);
+        work.graph = work.timed ? work.timed->handle() : nullptr;
+    }
+    if (work.graph) {
+        RT_TRY(stream.enqueue_locked(work));
+        if (work.timed)
+            work.timed->last = {stream.timeline_of(work.lane), stream.enqueued_on(work.lane)};
+        return RT_OK;
     }
     if (step.commands != 0) return launch_chunks(stream, work, step);
     return stream.enqueue_locked(work);
@@ -296,12 +296,13 @@ rt_status rt_graph_exec_impl::launch_one_by_one(rt_stream_impl& stream) {
 rt_status rt_graph_exec_impl::update(rt_node node, const enpu_hal_command& changed,
                                      const char* origin) {
     const Slot& slot = slots[node];
-    const Step& step = steps[slot.step];
+    Step& step = steps[slot.step];
     if (step.handle) {
         enpu_hal_status status{};
         if (device->hal.graph->update(step.handle, slot.command - step.first_command, &changed,
                                       &status) != ENPU_HAL_OK)
             return from_hal(status, origin);
+        step.timed.update(slot.command - step.first_command, changed);
     }
     nodes[node]->op.assign(changed);
     commands[slot.command] = nodes[node]->op.command;

@@ -12,6 +12,9 @@
 #include "timeline.h"
 
 namespace enpu::rt {
+namespace profile {
+class TimedGraph;
+}
 
 // Where the caller enqueued something: set by rt_call_site for the calling thread, used up by the
 // next operation.
@@ -56,6 +59,7 @@ struct HeldOp {
     uint32_t commands = 0;
     std::vector<OpRecord> records;  // the first `commands` count
     enpu_hal_graph* graph = nullptr;
+    profile::TimedGraph* timed = nullptr;
     std::vector<Point> waits;
     HostFunction function = nullptr;  // a host call
     void* context = nullptr;

@@ -55,6 +55,8 @@ ThreadLog* own_log() {
     return log.get();
 }
 
+}  // namespace
+
 std::shared_ptr<DeviceRecorder> recorder_of(rt_device_impl& device) {
     std::lock_guard lock(device.recorder_mutex);
     const uint64_t now = generation.load(std::memory_order_acquire);
@@ -68,8 +70,6 @@ std::shared_ptr<DeviceRecorder> recorder_of(rt_device_impl& device) {
     device.recorder_generation = now;
     return made;
 }
-
-}  // namespace
 
 namespace {
 

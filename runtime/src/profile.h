@@ -37,6 +37,8 @@ struct MemorySample {
     uint64_t ns = 0, used = 0, reserved = 0;
 };
 
+// Of this recording, made when the device first does something in it; null: none.
+std::shared_ptr<DeviceRecorder> recorder_of(rt_device_impl& device);
 // The submission of the stream, with times taken.
 rt_status submit(rt_stream_impl& stream, const StreamWork& work, enpu_hal_submission& submission,
                  uint64_t limit, enpu_hal_status& status);

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "kernel.h"
+#include "profile_graph.h"
 #include "stream.h"
 
 namespace enpu::rt::profile {
-namespace {
 
 const char* command_name(const enpu_hal_command& command) {
     switch (command.kind) {
@@ -24,7 +24,24 @@ const char* command_name(const enpu_hal_command& command) {
     }
 }
 
-}  // namespace
+enpu_hal_command timestamp_command(enpu_hal_buffer* buffer, uint64_t offset) {
+    enpu_hal_command command{};
+    command.kind = ENPU_HAL_COMMAND_TIMESTAMP;
+    command.u.timestamp.dst = {buffer, offset};
+    return command;
+}
+
+std::vector<enpu_hal_command> with_timestamps(const enpu_hal_command* commands, uint32_t count,
+                                              enpu_hal_buffer* buffer, uint64_t first) {
+    std::vector<enpu_hal_command> timed;
+    timed.reserve(2 * size_t{count} + 1);
+    timed.push_back(timestamp_command(buffer, first * sizeof(uint64_t)));
+    for (uint64_t i = 0; i < count; ++i) {
+        timed.push_back(commands[i]);
+        timed.push_back(timestamp_command(buffer, (first + i + 1) * sizeof(uint64_t)));
+    }
+    return timed;
+}
 
 DeviceRecorder::DeviceRecorder(rt_device_impl& device, uint64_t max_events)
     : name(device.info.name), max_events_(max_events), device_(&device) {
@@ -74,8 +91,9 @@ bool DeviceRecorder::take_words(uint64_t count, uint64_t& first) {
     for (int attempt = 0; attempt < 2; ++attempt) {
         uint64_t at = head_;
         if (at % kWords + count > kWords) at = (at / kWords + 1) * kWords;
-        const uint64_t oldest = pending_.empty() ? at : pending_.front().first;
-        if (at + count - oldest <= kWords) {
+        const auto oldest = std::find_if(pending_.begin(), pending_.end(),
+                                         [](const Pending& p) { return p.first != kOfGraph; });
+        if (oldest == pending_.end() || at + count - oldest->first <= kWords) {
             first = at;
             head_ = at + count;
             for (uint64_t i = 0; i < count; ++i) words_[(at + i) % kWords] = 0;
@@ -86,46 +104,47 @@ bool DeviceRecorder::take_words(uint64_t count, uint64_t& first) {
     return false;
 }
 
-rt_status DeviceRecorder::submit(rt_stream_impl& stream, const StreamWork& work,
-                                 enpu_hal_submission& submission, uint64_t limit,
-                                 enpu_hal_status& status) {
-    std::unique_lock lock(mutex_);
-    const uint64_t words = uint64_t{submission.command_count} + 1;
-    uint64_t first = 0;
-    if (!device_ || work.graph || submission.command_count == 0 ||
-        words + submission.command_count > device_->info.max_commands ||
-        !take_words(words, first)) {
-        dropped += submission.command_count != 0 || work.graph;
-        lock.unlock();
-        return stream.submit_now(work, submission, limit, status);
-    }
-    Pending pending;
-    pending.first = first;
-    std::vector<enpu_hal_command> commands;
-    commands.reserve(2 * words);
-    const auto stamp = [&](uint64_t index) {
-        enpu_hal_command command{};
-        command.kind = ENPU_HAL_COMMAND_TIMESTAMP;
-        command.u.timestamp.dst = {buffer_, (first + index) % kWords * sizeof(uint64_t)};
-        commands.push_back(command);
-    };
-    stamp(0);
-    for (uint32_t i = 0; i < submission.command_count; ++i) {
-        commands.push_back(submission.commands[i]);
-        pending.names.push_back(command_name(submission.commands[i]));
-        stamp(i + 1);
-    }
-    submission.commands = commands.data();
-    submission.command_count = static_cast<uint32_t>(commands.size());
+rt_status DeviceRecorder::submit_timed(rt_stream_impl& stream, const StreamWork& work,
+                                       enpu_hal_submission& submission, uint64_t limit,
+                                       enpu_hal_status& status, Pending pending) {
     pending.stream = stream.number;
     pending.operation = submission.op_id & kOperationMask;
     pending.origin = work.origin;
-    pending.point = {stream.timeline_of(work.lane), submission.op_id & kOperationMask};
+    pending.point = {stream.timeline_of(work.lane), pending.operation};
     pending.call_ns = rt_now_ns();
     rt_status result = stream.submit_now(work, submission, limit, status);
     pending.returned_ns = rt_now_ns();
     if (!result) pending_.push_back(std::move(pending));
     return result;
+}
+
+rt_status DeviceRecorder::submit(rt_stream_impl& stream, const StreamWork& work,
+                                 enpu_hal_submission& submission, uint64_t limit,
+                                 enpu_hal_status& status) {
+    std::unique_lock lock(mutex_);
+    Pending pending;
+    if (device_ && work.timed) {
+        pending.words = work.timed->clear_words();
+        pending.names = work.timed->names;
+        return submit_timed(stream, work, submission, limit, status, std::move(pending));
+    }
+    const uint32_t count = submission.command_count;
+    if (!device_ || work.graph || count == 0 ||
+        2 * uint64_t{count} + 1 > device_->info.max_commands ||
+        !take_words(uint64_t{count} + 1, pending.first)) {
+        dropped += count != 0 || work.graph;
+        lock.unlock();
+        return stream.submit_now(work, submission, limit, status);
+    }
+    const uint64_t word = pending.first % kWords;
+    pending.words = words_ + word;
+    auto names = std::make_shared<Names>();
+    for (uint32_t i = 0; i < count; ++i) names->push_back(command_name(submission.commands[i]));
+    pending.names = std::move(names);
+    const auto commands = with_timestamps(submission.commands, count, buffer_, word);
+    submission.commands = commands.data();
+    submission.command_count = static_cast<uint32_t>(commands.size());
+    return submit_timed(stream, work, submission, limit, status, std::move(pending));
 }
 
 // Reads what has ended, in whichever order.
@@ -137,17 +156,25 @@ void DeviceRecorder::collect() {
     });
 }
 
+void DeviceRecorder::forget(const TimedGraph& graph) {
+    std::lock_guard lock(mutex_);
+    if (!device_) return;
+    collect();
+    dropped += std::erase_if(
+        pending_, [&](const Pending& pending) { return pending.words == graph.words(); });
+}
+
 // Ticks for now; finish makes them ns.
 void DeviceRecorder::read(const Pending& pending) {
-    const auto word = [&](uint64_t i) -> uint64_t { return words_[(pending.first + i) % kWords]; };
-    for (size_t i = 0; i < pending.names.size(); ++i) {
+    const auto word = [&](uint64_t i) -> uint64_t { return pending.words[i]; };
+    const Names& names = *pending.names;
+    for (size_t i = 0; i < names.size(); ++i) {
         // 0: an operation before failed.
         if (word(i) == 0 || word(i + 1) == 0 || spans.size() >= max_events_) {
             ++dropped;
             continue;
         }
-        spans.push_back(
-            {pending.names[i], pending.stream, pending.operation, word(i), word(i + 1)});
+        spans.push_back({names[i], pending.stream, pending.operation, word(i), word(i + 1)});
     }
     calls.push_back({pending.origin, pending.stream, pending.operation, pending.call_ns,
                      pending.returned_ns, word(0)});

@@ -19,6 +19,14 @@ struct StreamWork;
 
 namespace enpu::rt::profile {
 
+class TimedGraph;
+using Names = std::vector<const char*>;  // static: "kernel conv2d_fwd"
+const char* command_name(const enpu_hal_command& command);
+enpu_hal_command timestamp_command(enpu_hal_buffer* buffer, uint64_t offset);
+// The commands with a timestamp before, between and behind them, in words `first` and on.
+std::vector<enpu_hal_command> with_timestamps(const enpu_hal_command* commands, uint32_t count,
+                                              enpu_hal_buffer* buffer, uint64_t first);
+
 // A piece of an operation as it happened, all times in ns of CLOCK_MONOTONIC.
 struct DeviceSpan {
     const char* name = "";  // static: "kernel conv2d_fwd"
@@ -42,9 +50,11 @@ class DeviceRecorder {
     ~DeviceRecorder();
     DeviceRecorder(const DeviceRecorder&) = delete;
 
-    // Submits with a timestamp before, between and behind the commands.
+    // Submits with a timestamp before, between and behind the commands; a graph has them in it.
     rt_status submit(rt_stream_impl& stream, const StreamWork& work,
                      enpu_hal_submission& submission, uint64_t limit, enpu_hal_status& status);
+    // Reads the launches of the graph that have ended; none of it writes here any more.
+    void forget(const TimedGraph& graph);
     // Waits for what is in flight and lets go of the device. Idempotent.
     void finish(uint64_t deadline_ns);
 
@@ -55,13 +65,15 @@ class DeviceRecorder {
     uint64_t dropped = 0;
 
   private:
+    static constexpr uint64_t kOfGraph = UINT64_MAX;
     struct Pending {
         Point point;
-        uint64_t first = 0;  // word
+        uint64_t first = kOfGraph;                 // word of the ring
+        const volatile uint64_t* words = nullptr;  // one more than names
         uint64_t stream = 0, operation = 0;
         uint64_t call_ns = 0, returned_ns = 0;
         const char* origin = "";
-        std::vector<const char*> names;  // of the commands; one word more
+        std::shared_ptr<const Names> names;  // of the commands
     };
     // The device clock and CLOCK_MONOTONIC at one moment.
     struct Moment {
@@ -72,6 +84,9 @@ class DeviceRecorder {
     const uint64_t max_events_;
     bool open();
     bool take_words(uint64_t count, uint64_t& first);
+    rt_status submit_timed(rt_stream_impl& stream, const StreamWork& work,
+                           enpu_hal_submission& submission, uint64_t limit, enpu_hal_status& status,
+                           Pending pending);
     void collect();
     void read(const Pending& pending);
     Moment now() const;

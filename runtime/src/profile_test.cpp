@@ -260,14 +260,66 @@ TEST_CASE("profile: every node of a graph has its own times") {
                                  &node, i ? 1 : 0, &node));
     rt_graph_exec exec = nullptr;
     MUST(rt_graph_instantiate(graph, &exec));
+    const uint64_t before = f.counters().submissions;
+    MUST(rt_graph_launch(exec, f.stream));
+    const uint64_t plain = f.counters().submissions - before;
     Recorded recorded;
     recorded.start(RT_PROFILE_DEVICE);
     MUST(rt_graph_launch(exec, f.stream));
     recorded.stop();
+    INFO(plain << " submissions unrecorded");
+    // A recording must not take apart what is encoded as one.
+    if (plain == 1) CHECK(f.counters().submissions - before == 2);
     CHECK(recorded.kernels().at("kernel binary").count == kNodes);
     CHECK(recorded.info().dropped == 0);
     rt_graph_exec_destroy(exec);
     rt_graph_destroy(graph);
+}
+
+TEST_CASE("profile: launches of a graph in flight, updated and destroyed within a recording") {
+    Fixture f;
+    needs_kernels(f.device);
+    void* x = f.upload(std::vector<float>(kCount, 1.0f));
+    void* y = f.upload(std::vector<float>(kCount, 5.0f));
+    void* z = f.allocate(kBytes);
+    rt_graph graph = nullptr;
+    MUST(rt_graph_create(f.device, &graph));
+    const enpu_op_binary_params params{ENPU_OP_BINARY_ADD, ENPU_OP_UNARY_IDENTITY, 0, 0};
+    const rt_operand operands[] = {operand(x, ENPU_OP_F32, {kCount}),
+                                   operand(x, ENPU_OP_F32, {kCount}),
+                                   operand(z, ENPU_OP_F32, {kCount})};
+    rt_node add = 0, copy = 0;
+    MUST(rt_graph_add_kernel(graph, f.kernel("binary"), &params, sizeof(params), operands, 3,
+                             nullptr, 0, &add));
+    MUST(rt_graph_add_copy(graph, y, z, kBytes, &add, 1, &copy));
+    rt_graph_exec exec = nullptr;
+    MUST(rt_graph_instantiate(graph, &exec));
+    Recorded first;
+    first.start(RT_PROFILE_DEVICE);
+    constexpr uint64_t kInFlight = 20;  // more than are kept ready at once
+    for (uint64_t i = 0; i < kInFlight; ++i) MUST(rt_graph_launch(exec, f.stream));
+    f.sync();
+    CHECK(f.download<float>(y, kCount)[kCount - 1] == 2.0f);
+    // What is ready for recordings is updated with the executable.
+    MUST(rt_graph_update_kernel(exec, add, 0, y, soon()));
+    MUST(rt_graph_launch(exec, f.stream));
+    f.sync();
+    CHECK(f.download<float>(y, kCount)[kCount - 1] == 3.0f);
+    first.stop();
+    CHECK(first.info().dropped == 0);
+    CHECK(first.kernels().at("kernel binary").count == kInFlight + 1);
+    CHECK(first.kernels().at("kernel binary").min_ns > 0);
+    // Off, then another recording, which the executable does not outlive.
+    MUST(rt_graph_launch(exec, f.stream));
+    Recorded second;
+    second.start(RT_PROFILE_DEVICE);
+    MUST(rt_graph_launch(exec, f.stream));
+    rt_graph_exec_destroy(exec);
+    rt_graph_destroy(graph);
+    second.stop();
+    CHECK(second.info().dropped == 0);
+    CHECK(second.kernels().at("kernel binary").count == 1);
+    CHECK(f.download<float>(y, kCount)[kCount - 1] == 5.0f);
 }
 
 TEST_CASE("profile: what goes on after a device closed and another recording") {

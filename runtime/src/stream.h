@@ -16,6 +16,9 @@
 
 namespace enpu::rt {
 struct GraphNode;
+namespace profile {
+class TimedGraph;
+}
 
 // A value of another lane of the same stream.
 struct LanePoint {
@@ -48,7 +51,8 @@ struct StreamWork {
     uint32_t lane_wait_count = 0;
     enpu::rt::HostFunction function = nullptr;  // instead of commands: a host call
     void* context = nullptr;
-    uint32_t first_node = 0, nodes = 0;  // of a graph, for messages
+    uint32_t first_node = 0, nodes = 0;              // of a graph, for messages
+    enpu::rt::profile::TimedGraph* timed = nullptr;  // whose graph it is, in a recording
 };
 
 struct rt_stream_impl {

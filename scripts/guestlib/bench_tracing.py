@@ -33,12 +33,19 @@ def recorder(root, output):
     return [f"{root}/bin/enpu", "trace", "record", "-o", output, "--"]
 
 
-def native_rows():
+def in_turns(measure, recording):
+    """Samples of both, (plain, traced); measure takes what stands before the program. Neither is always the first of a pair: the machine
+    warms up."""
     plain, traced = [], []
-    trace = paths.BUILD / "results" / "bench.pftrace"
-    for _ in range(pairs()):
-        plain.append(native_ms())
-        traced.append(native_ms(*recorder(paths.BUILD, trace)))
+    for n in range(pairs()):
+        turns = [(plain, []), (traced, recording)]
+        for samples, before in turns if n % 2 == 0 else reversed(turns):
+            samples.append(measure(*before))
+    return plain, traced
+
+
+def native_rows():
+    plain, traced = in_turns(native_ms, recorder(paths.BUILD, paths.BUILD / "results" / "bench.pftrace"))
     return [cost(traced, plain, NATIVE)]
 
 
@@ -51,12 +58,11 @@ def guest_rows():
     config = make_config(memory="2G")
     stage(config, tests=[])
     stage_models(config, [MODEL])
-    plain, traced = [], []
     with Session(config, ["enpu,cores=1,threads=1,local-mem=512M"], "enpu.ko") as session:
-        for _ in range(pairs()):
-            for samples, before in ((plain, ""), (traced, " ".join(recorder("/enpu", "/tmp/bench.pftrace")))):
-                found = guest_model(session, model, dims, "--side", "ours", "--runs", "9", before=before)
-                samples.append(statistics.median(found["ours"]))
+        def measure(*before):
+            return statistics.median(guest_model(session, model, dims, "--side", "ours", "--runs", "9", before=" ".join(before))["ours"])
+
+        plain, traced = in_turns(measure, recorder("/enpu", "/tmp/bench.pftrace"))
         problems = session.problems()
     return [cost(traced, plain, config.accel)], problems
 
