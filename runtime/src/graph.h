@@ -73,8 +73,8 @@ struct rt_graph_exec_impl {
     // One submission, or several where the backend has no graphs and takes few commands at once.
     struct Step {
         uint32_t first_command = 0, commands = 0;
-        enpu_hal_graph* handle = nullptr;  // null: commands are submitted as they are
-        uint64_t end = 0;                  // value of its lane, in the last launch
+        enpu_hal_graph* handle = nullptr;      // null: commands are submitted as they are
+        uint64_t end = 0;                      // value of its lane, in the last launch
         enpu::rt::profile::TimedGraphs timed;  // of recordings
     };
     struct Slot {  // where a node is
