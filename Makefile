@@ -62,7 +62,7 @@ test-tsan: setup ## host tests under ThreadSanitizer (build/tsan/)
 	@ENPU_BUILD=$(BUILD)/tsan scripts/cpp -DENPU_SANITIZE=thread
 	@ENPU_BUILD=$(BUILD)/tsan scripts/test host $(TEST_ARGS)
 
-test-device-asan: all ## qtests and a guest on a QEMU whose device has AddressSanitizer and UBSan
+test-device-asan: all ## qtests and the guest lane on a QEMU whose device has AddressSanitizer and UBSan
 	@scripts/fuzz qemu
 	@scripts/test device-asan $(TEST_ARGS)
 

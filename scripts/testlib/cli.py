@@ -21,7 +21,7 @@ NAMED = {"device-asan": run_device_asan}
 # Lanes that take too long for every run, and the command that runs each.
 LEFT_OUT = {
     "asan": "make test-asan: everything on the host under AddressSanitizer and UBSan",
-    "device-asan": "make test-device-asan: qtests and a guest on a QEMU with AddressSanitizer and UBSan",
+    "device-asan": "make test-device-asan: qtests and the guest lane on a QEMU with AddressSanitizer and UBSan",
     "fuzz": "make fuzz: every fuzzer for half an hour, and the coverage of their corpora",
     "tsan": "make test-tsan: everything on the host under ThreadSanitizer",
     "faults": "make test-faults: each fault under each workload",

@@ -35,11 +35,6 @@ def run_guest(options):
     return own + run_lane(options, "guest")
 
 
-def run_named(options, names):
-    """Of the guest lane these tests alone, without what else a kernel tells."""
-    return run_tests([test for test in selected(options, "guest") if test["name"] in names], kunit=False)
-
-
 def run_lane(options, lane):
     """The tests that are registered for a lane of the guest."""
     return run_tests(list(selected(options, lane)), kunit=lane == "guest")

@@ -131,10 +131,10 @@ def run_qtest(binary, environment, lane, limit_s):
 
 
 def run_device_asan(options):
-    """The qtests, then a guest, on the QEMU that scripts/fuzz builds with sanitizers. What they find ends QEMU."""
+    """The qtests, then the guest lane, on the QEMU that scripts/fuzz builds with sanitizers. What they find ends QEMU."""
     from fuzzlib import device
 
-    from .guest import run_named
+    from .guest import run_guest
     os.environ.update(device.environment(device.SANITIZED), ENPU_QEMU=str(device.SANITIZED / "bin" / "qemu-system-x86_64"))
     cases = run_device(options, device.SANITIZED, "device-asan", slower=4)
-    return cases + run_named(options, ("kmod", "kmod-fuzz", "kmod-power", "umd_test"))
+    return cases + run_guest(options)
