@@ -15,7 +15,9 @@
 static void enpu_kick(EnpuState *s, unsigned queue)
 {
     trace_enpu_doorbell(queue);
-    enpu_model_doorbell(s->model, queue);
+    if (s->model) { /* as for registers */
+        enpu_model_doorbell(s->model, queue);
+    }
 }
 
 static void enpu_doorbell_read(EventNotifier *e)
@@ -97,7 +99,7 @@ static uint64_t enpu_doorbell_mmio_read(void *opaque, hwaddr addr,
 {
     EnpuState *s = opaque;
 
-    return qatomic_read(&s->removed) ? UINT64_MAX : 0;
+    return qatomic_read(&s->removed) || !s->model ? UINT64_MAX : 0;
 }
 
 static void enpu_doorbell_mmio_write(void *opaque, hwaddr addr, uint64_t value,

@@ -29,12 +29,16 @@
 /* Far above what the model's state needs; a larger one is not ours. */
 #define ENPU_STATE_MAX (16 * MiB)
 
-/* Registers */
+/*
+ * Registers. A CPU that has found a region waits for the BQL, and may get it
+ * after an unplug: then there is no model any more.
+ */
 
 static uint64_t enpu_reg_read(void *opaque, hwaddr addr, unsigned size)
 {
     EnpuState *s = opaque;
-    uint64_t value = enpu_model_read(s->model, addr, size);
+    uint64_t value = s->model ? enpu_model_read(s->model, addr, size)
+                              : UINT64_MAX;
 
     trace_enpu_reg_read(addr, size, value);
     return value;
@@ -46,7 +50,9 @@ static void enpu_reg_write(void *opaque, hwaddr addr, uint64_t value,
     EnpuState *s = opaque;
 
     trace_enpu_reg_write(addr, size, value);
-    enpu_model_write(s->model, addr, value, size);
+    if (s->model) {
+        enpu_model_write(s->model, addr, value, size);
+    }
 }
 
 static const MemoryRegionOps enpu_reg_ops = {

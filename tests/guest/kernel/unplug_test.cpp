@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: MIT
 // The machine's owner takes the device out while programs use it, by the monitor of QEMU, and puts
 // it back. The runner does that when this prints a line for it (scripts/testlib/hotplug.py).
+#include <fcntl.h>
+#include <linux/pci_regs.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <string>
+#include <thread>
 
 #include "recovery.h"
 #include "user_queue.h"
@@ -194,6 +201,120 @@ TEST_CASE("a device that is taken out under load, and put back") {
         }));
     }
     munmap(shared, sizeof(Shared));
+}
+
+// A page of the device's registers, doorbells or vector table, past any driver: the slot does not
+// wait for who has it.
+class BarPage {
+  public:
+    BarPage(const std::string& device, unsigned bar) {
+        std::ifstream file(device + "/resource");
+        std::string begin, end, flags;
+        for (unsigned i = 0; i <= bar; i++) file >> begin >> end >> flags;
+        const int fd = open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
+        REQUIRE(fd >= 0);
+        map_ = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                    static_cast<off_t>(std::stoull(begin, nullptr, 16)));
+        close(fd);
+        REQUIRE(map_ != MAP_FAILED);
+    }
+    ~BarPage() { munmap(map_, kPage); }
+    BarPage(const BarPage&) = delete;
+    volatile uint32_t* words() const { return static_cast<volatile uint32_t*>(map_); }
+
+  private:
+    void* map_;
+};
+
+std::string slot_of(const std::string& device) {
+    const std::string address = std::filesystem::path(device).filename();
+    for (const auto& slot : std::filesystem::directory_iterator("/sys/bus/pci/slots")) {
+        std::string holds;
+        std::ifstream(slot.path() / "address") >> holds;
+        if (address.starts_with(holds + ".")) return slot.path();
+    }
+    return {};
+}
+
+TEST_CASE("a slot that is powered off while another processor is at the device") {
+    const std::string path = pci_path();
+    const std::string name = std::filesystem::path(path).filename();
+    for (const unsigned bar : {ENPU_BAR_REGS, ENPU_BAR_MSIX, ENPU_BAR_DOORBELL}) {
+        INFO("BAR " << bar);
+        const std::string slot = slot_of(path);
+        REQUIRE(slot != "");
+        REQUIRE(write_file(path + "/driver/unbind", name) == 0);
+        REQUIRE(write_file(path + "/enable", "1") == 0);
+        {
+            const BarPage page(path, bar);
+            std::atomic<bool> done{false};
+            std::atomic<uint64_t> rounds{0};
+            std::jthread other([&] {
+                // Vector control, a read-only register, a doorbell's page; pending bits.
+                for (; !done; rounds++) {
+                    page.words()[3] = 1;
+                    (void)page.words()[512];
+                }
+            });
+            CHECK(eventually([&] { return rounds > 1000; }));
+            CHECK(write_file(slot + "/power", "0") == 0);
+            CHECK(access(path.c_str(), F_OK) != 0);
+            const uint64_t then = rounds;
+            CHECK(eventually([&] { return rounds > then + 1000; }));
+            done = true;
+        }
+        ask_host("plug");
+        REQUIRE(
+            within(kHotplugSeconds, [&] { return access((path + "/accel").c_str(), F_OK) == 0; }));
+        REQUIRE(find_node(path));
+        Fixture fresh;
+        fresh.run(0, Commands().nop());
+    }
+}
+
+TEST_CASE("memory that is switched off and on while another processor is at the device") {
+    const std::string path = pci_path();
+    const std::string name = std::filesystem::path(path).filename();
+    REQUIRE(write_file(path + "/driver/unbind", name) == 0);
+    REQUIRE(write_file(path + "/enable", "1") == 0);
+    {
+        const BarPage regs(path, ENPU_BAR_REGS), vectors(path, ENPU_BAR_MSIX);
+        const uint32_t there = regs.words()[0], masked = vectors.words()[3];
+        std::atomic<bool> done{false};
+        std::atomic<uint64_t> rounds{0}, seen{0}, elsewhere{0};
+        std::jthread other([&] {
+            for (; !done; rounds++) {
+                const uint32_t first = regs.words()[0], control = vectors.words()[3];
+                vectors.words()[3] = masked;
+                (void)vectors.words()[512];
+                seen += first == there;
+                // Or what reads where nobody answers.
+                for (const uint32_t word : {first ^ there, control ^ masked})
+                    elsewhere += word != 0 && word != there && word != masked && word != ~there &&
+                                 word != ~masked;
+            }
+        });
+        CHECK(eventually([&] { return rounds > 1000; }));
+        const int config = open((path + "/config").c_str(), O_RDWR | O_CLOEXEC);
+        REQUIRE(config >= 0);
+        uint16_t command = 0;
+        REQUIRE(pread(config, &command, 2, PCI_COMMAND) == 2);
+        for (int i = 0; i < 500; i++) {
+            const uint16_t off = command & ~PCI_COMMAND_MEMORY;
+            REQUIRE(pwrite(config, &off, 2, PCI_COMMAND) == 2);
+            REQUIRE(pwrite(config, &command, 2, PCI_COMMAND) == 2);
+        }
+        close(config);
+        const uint64_t then = seen;
+        CHECK(eventually([&] { return seen > then + 1000; }));
+        done = true;
+        other.join();
+        CHECK(elsewhere == 0);
+    }
+    REQUIRE(write_file("/sys/bus/pci/drivers/enpu/bind", name) == 0);
+    REQUIRE(find_node(path));
+    Fixture fresh;
+    fresh.run(0, Commands().nop());
 }
 
 }  // namespace
