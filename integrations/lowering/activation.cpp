@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "activation.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace enpu::lowering {
@@ -48,6 +50,11 @@ const std::map<std::string, uint32_t>& plain_functions() {
     };
     return kTable;
 }
+
+// That with_attributes knows.
+constexpr const char* kWithAttributes[] = {"LeakyRelu", "HardSigmoid",    "Elu",  "Celu",
+                                           "Selu",      "Gelu",           "Clip", "Shrink",
+                                           "Swish",     "ThresholdedRelu"};
 
 std::optional<Activation> with_attributes(const Graph& graph, const Node& node) {
     const std::string& op = node.op;
@@ -123,14 +130,15 @@ std::optional<Activation> with_scalar(const Graph& graph, const Node& node, size
 }  // namespace
 
 bool is_unary_op(const std::string& op) {
-    static const char* const kMore[] = {"LeakyRelu", "HardSigmoid",    "Elu",  "Celu",
-                                        "Selu",      "Gelu",           "Clip", "Shrink",
-                                        "Swish",     "ThresholdedRelu"};
-    if (plain_functions().count(op)) return true;
-    for (const char* more : kMore) {
-        if (op == more) return true;
-    }
-    return false;
+    return plain_functions().count(op) != 0 ||
+           std::find(std::begin(kWithAttributes), std::end(kWithAttributes), op) !=
+               std::end(kWithAttributes);
+}
+
+std::vector<std::string> unary_ops() {
+    std::vector<std::string> names(std::begin(kWithAttributes), std::end(kWithAttributes));
+    for (const auto& [name, function] : plain_functions()) names.push_back(name);
+    return names;
 }
 
 std::optional<Activation> activation_of(const Graph& graph, const Node& node, size_t* input) {

@@ -8,6 +8,7 @@
 namespace enpu::lowering {
 
 bool is_unary_op(const std::string& op);
+std::vector<std::string> unary_ops();  // all of them
 // The function of a node whose other operands are constants (Relu, Clip, HardSigmoid …, and Add,
 // Sub, Mul, Div, Pow with a constant of one element). nullopt: it is none. *input is the index of
 // the operand that it is applied to.

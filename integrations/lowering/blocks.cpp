@@ -1,11 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "blocks.h"
 
+#include <algorithm>
+
 #include "shapes.h"
 
 namespace enpu::lowering {
 
+namespace {
+
+// Operands of a model have the rank that they like.
+void need_axis(const Dims& dims, size_t axis) {
+    if (axis >= dims.size())
+        fail("an operand of " + to_string(dims) + " has no axis " + std::to_string(axis));
+}
+
+}  // namespace
+
 View part(const View& view, size_t axis, int64_t start, int64_t count, int64_t step) {
+    need_axis(view.dims, axis);
+    const int64_t size = view.dims[axis], last = start + (count - 1) * step;
+    if (count < 1 || start < 0 || start >= size || last < 0 || last >= size)
+        fail("axis " + std::to_string(axis) + " of " + to_string(view.dims) + " is too short");
     View result = view;
     result.offset += start * view.strides[axis];
     result.dims[axis] = count;
@@ -14,6 +30,7 @@ View part(const View& view, size_t axis, int64_t start, int64_t count, int64_t s
 }
 
 View with_axis(View view, size_t axis) {
+    if (axis > view.dims.size()) need_axis(view.dims, axis);
     const auto at = static_cast<std::ptrdiff_t>(axis);
     view.dims.insert(view.dims.begin() + at, 1);
     view.strides.insert(view.strides.begin() + at, 1);
@@ -21,6 +38,7 @@ View with_axis(View view, size_t axis) {
 }
 
 View without_axis(View view, size_t axis) {
+    need_axis(view.dims, axis);
     const auto at = static_cast<std::ptrdiff_t>(axis);
     view.dims.erase(view.dims.begin() + at);
     view.strides.erase(view.strides.begin() + at);
@@ -28,6 +46,7 @@ View without_axis(View view, size_t axis) {
 }
 
 View swapped(const View& view, size_t a, size_t b) {
+    need_axis(view.dims, std::max(a, b));
     View result = view;
     std::swap(result.dims[a], result.dims[b]);
     std::swap(result.strides[a], result.strides[b]);
@@ -103,12 +122,15 @@ View reduce(PlanBuilder& b, uint32_t function, const View& x, uint32_t axes) {
 }
 
 View softmax(PlanBuilder& b, const View& x, size_t axis, bool log) {
+    need_axis(x.dims, axis);
     const View y = b.temporary(x.dtype, x.dims, strides_like(x, x.dims));
     b.add(ENPU_OP_SOFTMAX_FWD, enpu_op_softmax_params{static_cast<uint32_t>(axis), log}, {x, y});
     return y;
 }
 
 View matmul(PlanBuilder& b, const View& x, const View& y, float scale, const View& bias) {
+    if (std::min(x.dims.size(), y.dims.size()) < 2)
+        fail("a product of " + to_string(x.dims) + " and " + to_string(y.dims) + ", no matrices");
     const Dims batch = broadcast_dims(Dims(x.dims.begin(), x.dims.end() - 2),
                                       Dims(y.dims.begin(), y.dims.end() - 2));
     const auto widened = [&](const View& view) {
@@ -130,6 +152,7 @@ View matmul(PlanBuilder& b, const View& x, const View& y, float scale, const Vie
 }
 
 View arg_reduce(PlanBuilder& b, const View& x, size_t axis, bool smallest, bool last) {
+    need_axis(x.dims, axis);
     Dims dims = x.dims;
     dims[axis] = 1;
     const View y = b.temporary(ENPU_OP_I64, dims);
@@ -139,6 +162,7 @@ View arg_reduce(PlanBuilder& b, const View& x, size_t axis, bool smallest, bool 
 }
 
 View gather_elements(PlanBuilder& b, const View& x, const View& indices, size_t axis) {
+    need_axis(x.dims, axis);
     const View y = b.temporary(x.dtype, indices.dims);
     b.add(ENPU_OP_GATHER,
           enpu_op_gather_params{ENPU_OP_GATHER_MODE_ELEMENTS, static_cast<uint32_t>(axis)},
@@ -147,6 +171,7 @@ View gather_elements(PlanBuilder& b, const View& x, const View& indices, size_t 
 }
 
 View take(PlanBuilder& b, const View& x, const View& indices, size_t axis) {
+    need_axis(x.dims, axis);
     const auto split = x.dims.begin() + static_cast<std::ptrdiff_t>(axis);
     Dims dims(x.dims.begin(), split);
     dims.insert(dims.end(), indices.dims.begin(), indices.dims.end());
@@ -159,7 +184,9 @@ View take(PlanBuilder& b, const View& x, const View& indices, size_t axis) {
 }
 
 View join(PlanBuilder& b, const std::vector<View>& parts, size_t axis) {
-    Dims dims = parts.at(0).dims;
+    if (parts.empty()) fail("there is nothing to join");
+    Dims dims = parts[0].dims;
+    need_axis(dims, axis);
     dims[axis] = 0;
     for (const View& piece : parts) {
         Dims others = piece.dims;

@@ -99,6 +99,9 @@ View PlanBuilder::channels_last(const View& view) {
 }
 
 View PlanBuilder::reshape(const View& view, const Dims& dims) {
+    if (element_count(view.dims) != element_count(dims))
+        fail("operands do not fit each other: " + to_string(view.dims) + " is no " +
+             to_string(dims));
     if (auto result = reshape_view(view, dims)) return *result;
     View copy = dense(view);
     copy.dims = dims;

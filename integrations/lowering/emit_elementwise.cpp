@@ -2,6 +2,8 @@
 // Functions, arithmetic with broadcasting, comparisons, selection, conversions.
 #include <limits>
 
+#include <array>
+
 #include "activation.h"
 #include "blocks.h"
 #include "emit_common.h"
@@ -185,16 +187,30 @@ const EmitTable& elementwise_emitters() {
     return kTable;
 }
 
+namespace {
+
+std::array<const EmitTable*, 12> emit_tables() {
+    return {&conv_emitters(),        &resize_emitters(),    &matmul_emitters(),
+            &elementwise_emitters(), &reduction_emitters(), &movement_emitters(),
+            &integer_emitters(),     &loss_emitters(),      &attention_emitters(),
+            &recurrent_emitters(),   &selection_emitters(), &statistics_emitters()};
+}
+
+}  // namespace
+
 EmitFunction find_emitter(const std::string& op) {
-    for (const EmitTable* table :
-         {&conv_emitters(), &resize_emitters(), &matmul_emitters(), &elementwise_emitters(),
-          &reduction_emitters(), &movement_emitters(), &integer_emitters(), &loss_emitters(),
-          &attention_emitters(), &recurrent_emitters(), &selection_emitters(),
-          &statistics_emitters()}) {
+    for (const EmitTable* table : emit_tables()) {
         const auto it = table->find(op);
         if (it != table->end()) return it->second;
     }
     return is_unary_op(op) ? emit_unary : nullptr;
+}
+
+std::vector<std::string> operators() {
+    std::vector<std::string> names = unary_ops();
+    for (const EmitTable* table : emit_tables())
+        for (const auto& [name, function] : *table) names.push_back(name);
+    return names;
 }
 
 }  // namespace enpu::lowering

@@ -193,6 +193,7 @@ void run_direction(Direction& d, const Layer& layer, size_t index, bool backward
 }
 
 void emit_recurrent(Emitter& e, const Node& node) {
+    if (node.outputs.size() > (node.op == "LSTM" ? 3 : 2)) fail("it has no such output");
     if (node.has("clip")) fail("clip is unsupported");
     if (node.integer("input_forget", 0)) fail("input_forget is unsupported");
     if (node.has("activation_alpha") || node.has("activation_beta")) {
@@ -205,6 +206,14 @@ void emit_recurrent(Emitter& e, const Node& node) {
     if (batch_first) layer.x = swapped(layer.x, 0, 1);
     if (layer.x.dims[0] > kMaxSteps) fail("more than 512 steps are unsupported");
     layer.lengths = lengths_of(e, node, layer.x);
+    for (size_t i : {1, 2})
+        if (e.dims(node.input(i)).size() != 3) fail("W and R must have rank 3");
+    for (size_t i : {5, 6})
+        if (node.input(i) >= 0 && e.dims(node.input(i)).size() != 3)
+            fail("initial states must have rank 3");
+    for (size_t i : {3, 7})
+        if (node.input(i) >= 0 && e.dims(node.input(i)).size() != 2)
+            fail("B and P must have rank 2");
     const std::string way = node.text("direction", "forward");
     const size_t directions = way == "bidirectional" ? 2 : 1;
     const int64_t hidden = e.dims(node.input(2)).back();

@@ -54,6 +54,7 @@ class Emitter : public PlanBuilder {
 // ---- operators, in emit_*.cpp
 using EmitFunction = void (*)(Emitter&, const Node&);
 EmitFunction find_emitter(const std::string& op);  // NULL when there is none
+std::vector<std::string> operators();              // all that find_emitter knows
 
 // All inputs with their dims; `host_inputs[i]` set when the input's values are known (shape
 // operands).

@@ -7,6 +7,7 @@
 
 #include "recipe.h"
 #include "rules.h"
+#include "typed_build.h"
 
 using namespace enpu;
 using fuzz::Bytes;
@@ -32,6 +33,8 @@ struct Bench {
             buffers.push_back(
                 Buffer::create(device, kBufferBytes, i % 2 ? ENPU_BUFFER_HOST : ENPU_BUFFER_LOCAL));
         buffers.push_back(Buffer::create(device, 8, ENPU_BUFFER_HOST));
+        buffers.push_back(
+            Buffer::create(device, ENPU_PAGE_SIZE, ENPU_BUFFER_HOST | ENPU_BUFFER_SHARED));
         const auto begin = reinterpret_cast<uintptr_t>(own.data());
         const auto page = (begin + ENPU_PAGE_SIZE - 1) / ENPU_PAGE_SIZE * ENPU_PAGE_SIZE;
         buffers.push_back(Buffer::wrap(device, reinterpret_cast<void*>(page), ENPU_PAGE_SIZE,
@@ -63,6 +66,20 @@ void place(const Bench& bench, uint32_t operand, Bytes& bytes, enpu_buffer*& buf
     offset = how < 200 ? 0 : offset_from(bytes);
 }
 
+// A tensor of those dims in order, and what it spans; any answer but a fault or a wrong size.
+void look_at(const enpu_tensor& tensor, Bytes& bytes) {
+    enpu_tensor made{};
+    enpu_error error{};
+    const int r = enpu_tensor_init(&made, tensor.dtype, tensor.rank, tensor.dims, &error);
+    if (r > 0 || (r < 0 && error.message[0] == 0)) broken("a tensor refused without a sentence");
+    int64_t begin = 0;
+    uint64_t span = 0;
+    if (r == 0 && enpu_tensor_span(&made, &begin, &span, &error) == 0 && begin != 0)
+        broken("a tensor in order begins before itself");
+    const uint64_t packed = enpu_packed_bytes(&tensor, bytes.byte() % 4, bytes.byte());
+    if (packed > ENPU_MAX_TENSOR_BYTES) broken("packed weights are larger than a tensor may be");
+}
+
 // The same operator without buffers.
 int ask(const Bench& bench, Packet& packet) {
     const auto& info = enpu_opcodes[packet.header().opcode];
@@ -92,9 +109,12 @@ int build_operator(const Bench& bench, enpu_builder* builder, Packet& packet, By
     const size_t param_bytes = info.param_bytes + (wrong == 8 ? 8u : 0u);
     if (wrong >= 16 && wrong < 24) list[wrong - 16] = nullptr;
     const uint32_t opcode = wrong == 24 ? bytes.take<uint32_t>() : packet.header().opcode;
-    const int index =
-        enpu_build_operator(builder, opcode, wrong == 9 ? nullptr : &packet.op().params,
-                            param_bytes, list, count, error);
+    const fuzz::TypedBuild typed = fuzz::typed_build(packet.header().opcode);
+    if (typed == nullptr) broken("an operator without a typed function");
+    const int index = wrong >= 128 ? typed(builder, &packet.op().params, list, error)
+                                   : enpu_build_operator(builder, opcode,
+                                                         wrong == 9 ? nullptr : &packet.op().params,
+                                                         param_bytes, list, count, error);
     if (index >= 0 && wrong > 24 && ask(bench, packet) != 0)
         broken("the builder takes an operator that the device is said not to run");
     return index;
@@ -191,6 +211,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (bytes.byte() % 8 == 7) {
             Packet packet = fuzz::packet_from(bytes, 0, 0);
             ask(bench, packet);
+            if (enpu_opcodes[packet.header().opcode].is_operator) look_at(packet.operand(0), bytes);
             continue;
         }
         enpu_error error{};
@@ -203,6 +224,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (index >= 0 && index != ++last) broken("the index of a packet is wrong");
     }
     check_packets(bench, builder.get(), kind);
-    if (last >= 0) patch(bench, builder.finish(), bytes);
+    const size_t whole = enpu_builder_bytes(builder.get());
+    if (last < 0) return 0;
+    const Command command = builder.finish();
+    if (enpu_command_bytes(command.get()) != whole ||
+        enpu_command_packets(command.get()) != static_cast<uint32_t>(last) + 1)
+        broken("the command is not what was built");
+    do patch(bench, command, bytes);
+    while (!bytes.empty());
     return 0;
 }

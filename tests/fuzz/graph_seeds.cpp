@@ -1,126 +1,83 @@
 // SPDX-License-Identifier: MIT
-// A graph of one node for the operators that a fuzzer would not soon hit upon, as lowering_fuzz.cpp
-// reads it.
+// Graphs in the bytes that lowering_fuzz.cpp reads.
 #include "graph_seeds.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <string>
-#include <vector>
 
-#include "enpu_hal_ops.h"
 #include "graph_words.h"
 
 namespace enpu::fuzz {
 namespace {
 
-using Dims = std::vector<uint8_t>;
-
-struct Tensor {
-    Dims dims;
-    uint8_t dtype = ENPU_OP_F32;
-    std::vector<int64_t> values = {};  // of I64; others get one pattern
-};
-struct Attribute {
-    const char* name;
-    std::vector<int8_t> integers;  // one: a number, several: a list
-};
-struct Case {
-    const char* op;
-    std::vector<Tensor> inputs, constants;
-    std::vector<Attribute> attributes = {};
-};
-
-Tensor integers(std::vector<int64_t> values) {
-    return {{static_cast<uint8_t>(values.size())}, ENPU_OP_I64, std::move(values)};
-}
-
-const Tensor kImage{{1, 4, 6, 6}}, kVector{{4}}, kMatrix{{5, 7}};
-
-const std::vector<Case> kCases = {
-    {"Conv", {kImage}, {{{6, 4, 3, 3}}, {{6}}}, {{"pads", {1, 1, 1, 1}}, {"strides", {2, 2}}}},
-    {"Conv", {kImage}, {{{4, 1, 3, 3}}}, {{"group", {4}}, {"dilations", {2, 2}}}},
-    {"Conv", {{{1, 4, 8}}}, {{{6, 4, 3}}}, {{"pads", {1, 1}}}},
-    {"ConvTranspose", {kImage}, {{{4, 6, 2, 2}}}, {{"strides", {2, 2}}}},
-    {"ConvInteger", {{{1, 4, 6, 6}, ENPU_OP_U8}}, {{{6, 4, 3, 3}, ENPU_OP_I8}}},
-    {"MatMul", {kMatrix}, {{{7, 9}}}},
-    {"MatMul", {{{2, 5, 7}}, {{2, 7, 3}}}, {}},
-    {"MatMulInteger", {{{5, 7}, ENPU_OP_U8}}, {{{7, 9}, ENPU_OP_I8}}},
-    {"Gemm", {kMatrix}, {{{9, 7}}, {{9}}}, {{"transB", {1}}}},
-    {"BatchNormalization", {kImage, kVector, kVector}, {kVector, kVector}},
-    {"LayerNormalization", {{{2, 8}}}, {{{8}}, {{8}}}, {{"axis", {-1}}}},
-    {"RMSNormalization", {{{2, 8}}}, {{{8}}}},
-    {"InstanceNormalization", {kImage}, {kVector, kVector}},
-    {"GroupNormalization", {kImage}, {kVector, kVector}, {{"num_groups", {2}}}},
-    {"AveragePool", {kImage}, {}, {{"kernel_shape", {3, 3}}, {"pads", {1, 1, 1, 1}}}},
-    {"MaxPool", {kImage}, {}, {{"kernel_shape", {2, 2}}, {"strides", {2, 2}}}},
-    {"Reshape", {kImage}, {integers({1, 4, -1})}},
-    {"Transpose", {kImage}, {}, {{"perm", {0, 2, 3, 1}}}},
-    {"Concat", {kImage, kImage}, {}, {{"axis", {1}}}},
-    {"Slice", {kImage}, {integers({0, 1}), integers({4, 5}), integers({1, 2})}},
-    {"Split", {kImage}, {integers({2, 2})}, {{"axis", {1}}}},
-    {"Squeeze", {{{1, 4, 1}}}, {integers({0, 2})}},
-    {"Unsqueeze", {kVector}, {integers({0, 2})}},
-    {"Pad", {kMatrix}, {integers({1, 0, 0, 2})}},
-    {"Tile", {kMatrix}, {integers({2, 3})}},
-    {"Expand", {{{5, 1}}}, {integers({5, 7})}},
-    {"Gather", {kMatrix}, {integers({0, 2, 4})}, {{"axis", {0}}}},
-    {"GatherElements", {kMatrix, {{2, 7}, ENPU_OP_I64}}, {}, {{"axis", {0}}}},
-    {"ReduceSum", {kImage}, {integers({2, 3})}, {{"keepdims", {1}}}},
-    {"ReduceL2", {kImage}, {integers({1})}, {{"keepdims", {0}}}},
-    {"ArgMax", {kMatrix}, {}, {{"axis", {1}}}},
-    {"Resize", {kImage}, {{{0}}, {{0}}, integers({1, 4, 9, 9})}},
-    {"Cast", {kMatrix}, {}, {{"to", {10}}}},
-    {"Where", {{{5, 7}, ENPU_OP_BOOL}, kMatrix, kMatrix}, {}},
-    {"Clip", {kMatrix}, {{{}}, {{}}}},
-    {"PRelu", {kImage}, {{{4, 1, 1}}}},
-    {"QuantizeLinear", {kMatrix}, {{{}}, {{}, ENPU_OP_I8}}},
-    {"DequantizeLinear", {{{5, 7}, ENPU_OP_I8}}, {{{}}, {{}, ENPU_OP_I8}}},
-    {"QLinearMatMul", {{{5, 7}, ENPU_OP_U8}}, {{{}}, {{}, ENPU_OP_U8}, {{7, 9}, ENPU_OP_U8}}},
-    {"DepthToSpace", {kImage}, {}, {{"blocksize", {2}}}},
-    {"SpaceToDepth", {kImage}, {}, {{"blocksize", {2}}}},
-    {"Softmax", {kMatrix}, {}, {{"axis", {1}}}},
-    {"LogSoftmax", {kMatrix}, {}, {{"axis", {-1}}}},
-    {"ConstantOfShape", {kMatrix}, {integers({3, 3})}},
-    {"Range", {kMatrix}, {{{}, ENPU_OP_I64, {0}}, {{}, ENPU_OP_I64, {9}}, {{}, ENPU_OP_I64, {2}}}},
-    {"Flatten", {kImage}, {}, {{"axis", {2}}}},
-};
+// Of attributes; lists come three behind.
+constexpr uint8_t kInteger = 0, kFloat = 1, kText = 2, kList = 3;
 
 template <size_t N>
 uint8_t index_of(const char* const (&list)[N], const char* word) {
-    uint8_t i = 0;
-    while (std::strcmp(list[i], word) != 0) ++i;
-    return i;
+    for (size_t i = 0; i < N; ++i)
+        if (std::strcmp(list[i], word) == 0) return static_cast<uint8_t>(i);
+    std::fprintf(stderr, "graph_words.h lacks '%s'\n", word);
+    std::abort();
+}
+
+size_t bytes_of(const SeedTensor& tensor) {
+    constexpr size_t kBytes[] = {0, 4, 2, 2, 1, 1, 4, 8, 1};  // by enum enpu_op_dtype
+    size_t bytes = kBytes[tensor.dtype];
+    for (uint8_t dim : tensor.dims) bytes *= dim;
+    return bytes;
 }
 
 class Writer {
   public:
     void byte(size_t value) { bytes_.push_back(static_cast<char>(value)); }
-    void value(const Tensor& tensor) {
+    template <typename T>
+    void raw(const T& value) {
+        const auto* bytes = reinterpret_cast<const char*>(&value);
+        bytes_.insert(bytes_.end(), bytes, bytes + sizeof(value));
+    }
+    void value(const SeedTensor& tensor) {
         byte(tensor.dtype - 1u);
         byte(tensor.dims.size());
         for (uint8_t dim : tensor.dims) byte(dim);
     }
-    void constant(const Tensor& tensor) {
+    void constant(const SeedTensor& tensor) {
         value(tensor);
-        if (tensor.values.empty()) {
-            byte(4);
-            for (int i : {0, 0, 0x80, 0x3f}) byte(static_cast<size_t>(i));
-            return;
-        }
-        byte(tensor.values.size() * 8);
-        const auto* raw = reinterpret_cast<const char*>(tensor.values.data());
-        bytes_.insert(bytes_.end(), raw, raw + tensor.values.size() * 8);
+        Writer data;
+        for (int64_t number : tensor.integers) data.raw(number);
+        for (float number : tensor.floats) data.raw(number);
+        if (data.bytes_.empty()) data.raw(1.0f);
+        // The reader takes no more than the tensor holds, and repeats what is less.
+        const size_t whole = bytes_of(tensor);
+        if (data.bytes_.size() > whole) data.bytes_.resize(whole);
+        byte(data.bytes_.size());
+        bytes_.insert(bytes_.end(), data.bytes_.begin(), data.bytes_.end());
     }
-    void attribute(const Attribute& attribute) {
+    void attribute(const SeedAttribute& attribute) {
+        const size_t count =
+            attribute.integers.size() + attribute.floats.size() + attribute.texts.size();
+        const bool list = attribute.list || count > 1;
+        const uint8_t kind = !attribute.texts.empty()    ? kText
+                             : !attribute.floats.empty() ? kFloat
+                                                         : kInteger;
+        byte(list ? kind + size_t{kList} : kind);
+        if (list) byte(count);
+        for (int8_t number : attribute.integers) raw(number);
+        for (float number : attribute.floats) raw(number);
+        for (const char* text : attribute.texts) byte(index_of(kTexts, text));
         byte(index_of(kAttributes, attribute.name));
-        if (attribute.integers.size() == 1) {
-            byte(0);
-        } else {
-            byte(3);
-            byte(attribute.integers.size());
-        }
-        for (int8_t number : attribute.integers) byte(static_cast<uint8_t>(number));
+    }
+    void node(const SeedNode& node) {
+        byte(index_of(kOps, node.op));
+        byte(node.opset);
+        byte(node.inputs.size());
+        for (int input : node.inputs) byte(input < 0 ? 255 : static_cast<size_t>(input));
+        byte(node.attributes.size());
+        for (const SeedAttribute& each : node.attributes) attribute(each);
+        byte(node.outputs.size() - 1);
+        for (uint8_t dtype : node.outputs) byte(dtype - 1u);
     }
     void save(const std::string& path) const {
         std::ofstream(path, std::ios::binary)
@@ -131,39 +88,42 @@ class Writer {
     std::vector<char> bytes_;
 };
 
-void save_case(const Case& one, const std::string& path) {
+void save(const SeedGraph& graph, const std::string& folder) {
     Writer out;
-    out.byte(one.inputs.size() - 1);
-    for (const Tensor& input : one.inputs) out.value(input);
-    out.byte(one.constants.size());
-    for (const Tensor& constant : one.constants) out.constant(constant);
-    out.byte(0);  // one node
-    out.byte(index_of(kOps, one.op));
-    out.byte(0);  // the newest operator set
-    // ConstantOfShape and Range take constants alone.
-    const bool host = !std::strcmp(one.op, "ConstantOfShape") || !std::strcmp(one.op, "Range");
-    const size_t first = host ? one.inputs.size() : 0;
-    out.byte(one.inputs.size() + one.constants.size() - first);
-    for (size_t i = first; i < one.inputs.size() + one.constants.size(); ++i) out.byte(i);
-    out.byte(one.attributes.size());
-    for (const Attribute& attribute : one.attributes) out.attribute(attribute);
-    out.byte(!std::strcmp(one.op, "Split") ? 1 : 0);
-    out.byte(one.inputs[0].dtype - 1u);
-    out.byte(one.inputs[0].dtype - 1u);
-    out.save(path);
+    out.byte(graph.inputs.size() - 1);
+    for (const SeedTensor& input : graph.inputs) out.value(input);
+    out.byte(graph.constants.size());
+    for (const SeedTensor& constant : graph.constants) out.constant(constant);
+    out.byte(graph.nodes.size() - 1);
+    for (const SeedNode& node : graph.nodes) out.node(node);
+    out.save(folder + "/" + graph.name);
 }
 
 }  // namespace
 
 void save_graphs(const std::string& folder) {
-    int number = 0;
-    for (const Case& one : kCases)
-        save_case(one, folder + "/" + one.op + "-" + std::to_string(number++));
-    // The others with one, two and three operands.
+    for (const SeedGraph& graph : seed_graphs()) save(graph, folder);
+    // The others with one to three operands: of inputs, and of constants, which the host computes.
+    const SeedTensor matrix{{5, 7}};
     for (const char* op : kOps)
-        for (size_t operands = 1; operands <= 3; ++operands)
-            save_case({op, std::vector<Tensor>(operands, kMatrix), {}},
-                      folder + "/" + op + "-plain" + std::to_string(operands));
+        for (int operands = 1; operands <= 3; ++operands) {
+            const std::string name = op + std::string("-plain") + std::to_string(operands);
+            SeedNode node{op, {}};
+            for (int i = 0; i < operands; ++i) node.inputs.push_back(i);
+            const auto count = static_cast<size_t>(operands);
+            save({name, std::vector<SeedTensor>(count, matrix), {}, {node}}, folder);
+            for (int& input : node.inputs) ++input;
+            for (const uint8_t dtype : {ENPU_OP_F32, ENPU_OP_I64, ENPU_OP_BOOL}) {
+                SeedTensor whole{{2, 3}, dtype};
+                if (dtype == ENPU_OP_I64) whole.integers = {1, 0, 1, 2, 1, 0};
+                node.outputs = {dtype};
+                save({name + "-host" + std::to_string(dtype),
+                      {matrix},
+                      std::vector<SeedTensor>(count, whole),
+                      {node}},
+                     folder);
+            }
+        }
 }
 
 }  // namespace enpu::fuzz

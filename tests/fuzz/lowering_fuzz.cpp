@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A model's graph as the plug-in gets it, from bytes: any operator, operands, attributes and shapes,
 // sound or not. It is claimed, optimised and lowered to a plan, or refused with a sentence.
-#include <array>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 
 #include "bytes.h"
@@ -11,7 +12,7 @@
 #include "emitter.h"
 #include "graph_words.h"
 #include "passes.h"
-#include "plan.h"
+#include "plan_check.h"
 
 using namespace enpu::lowering;
 using namespace enpu::fuzz;
@@ -55,7 +56,7 @@ HostTensorPtr tensor_from(Bytes& bytes) {
 }
 
 Attribute attribute_from(Bytes& bytes) {
-    switch (bytes.byte() % 6) {
+    switch (bytes.byte() % 7) {
         case 0:
             return number(bytes);
         case 1:
@@ -70,6 +71,11 @@ Attribute attribute_from(Bytes& bytes) {
         case 4: {
             std::vector<float> values(bytes.byte() % 9);
             for (float& value : values) value = bytes.take<float>();
+            return values;
+        }
+        case 5: {
+            std::vector<std::string> values(bytes.byte() % 7);
+            for (std::string& value : values) value = pick(kTexts, bytes);
             return values;
         }
         default: {
@@ -92,45 +98,59 @@ Graph graph_from(Bytes& bytes) {
     Graph graph;
     for (uint32_t i = 1 + bytes.byte() % 3; i > 0; --i)
         graph.inputs.push_back(value_from(graph, bytes));
-    for (uint32_t i = bytes.byte() % 4; i > 0; --i)
+    for (uint32_t i = bytes.byte() % 9; i > 0; --i)
         if (HostTensorPtr tensor = tensor_from(bytes)) graph.add_constant("c", tensor);
     for (uint32_t nodes = 1 + bytes.byte() % 8; nodes > 0; --nodes) {
         Node node;
         node.op = pick(kOps, bytes);
         node.name = node.op + std::to_string(nodes);
         node.opset = bytes.byte() % 24;
-        for (uint32_t i = bytes.byte() % 6; i > 0; --i) {
+        for (uint32_t i = bytes.byte() % 10; i > 0; --i) {
             const uint32_t input = bytes.byte();
             node.inputs.push_back(input == 255 ? -1
                                                : static_cast<int>(input % graph.values.size()));
         }
-        for (uint32_t i = bytes.byte() % 4; i > 0; --i)
-            node.attributes[pick(kAttributes, bytes)] = attribute_from(bytes);
-        for (uint32_t i = 1 + bytes.byte() % 3; i > 0; --i) {
+        for (uint32_t i = bytes.byte() % 6; i > 0; --i) {
+            Attribute attribute = attribute_from(bytes);  // its name comes behind
+            node.attributes[pick(kAttributes, bytes)] = std::move(attribute);
+        }
+        for (uint32_t i = 1 + bytes.byte() % 4; i > 0; --i) {
             Value value;
             value.name = node.name + "." + std::to_string(i);
-            value.dtype = 1 + bytes.byte() % ENPU_OP_BOOL;
-            node.outputs.push_back(graph.add_value(std::move(value)));
+            const uint8_t dtype = bytes.byte();
+            value.dtype = 1 + dtype % ENPU_OP_BOOL;
+            node.outputs.push_back(dtype == 255 ? -1 : graph.add_value(std::move(value)));
         }
         graph.nodes.push_back(std::move(node));
     }
-    for (int output : graph.nodes.back().outputs) graph.outputs.push_back(output);
+    for (int output : graph.nodes.back().outputs)
+        if (output >= 0) graph.outputs.push_back(output);
     return graph;
 }
 
 void check_plan(const Plan& plan) {
-    for (const Buffer& buffer : plan.buffers) {
-        if (buffer.kind == Buffer::Kind::kConstant || buffer.first < 0) continue;
-        if (buffer.offset > plan.arena_bytes || buffer.bytes > plan.arena_bytes - buffer.offset) {
-            std::fprintf(stderr, "a buffer lies outside the arena\n");
-            std::abort();
-        }
+    const std::string wrong = outside(plan);
+    if (wrong.empty()) return;
+    std::fprintf(stderr, "not where it belongs: %s\n", wrong.c_str());
+    std::abort();
+}
+
+// What the lowering has, an input can name.
+bool check_words() {
+    for (const std::string& op : operators()) {
+        if (op == "Unary" || std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps))
+            continue;
+        std::fprintf(stderr, "graph_words.h lacks the operator %s\n", op.c_str());
+        std::abort();
     }
+    return true;
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    static const bool checked = check_words();
+    (void)checked;
     Bytes bytes(data, size);
     Graph graph = graph_from(bytes);
     const Claim claimed = claim(graph, {});
