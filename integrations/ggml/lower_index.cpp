@@ -24,7 +24,7 @@ View without_axes(const View& view, size_t count) {
 }  // namespace
 
 View Lowering::counted(uint32_t dtype, int64_t count) {
-    lowering::HostTensor tensor = lowering::make_host_tensor(dtype, {count});
+    lowering::HostTensor tensor = lowering::make_table(dtype, {count});
     for (int64_t i = 0; i < count; ++i) lowering::store(tensor, i, i);
     return upload(std::make_shared<const lowering::HostTensor>(std::move(tensor)));
 }
@@ -112,7 +112,7 @@ void Lowering::diag_mask(const ggml_tensor* node) {
     const View x = tensor(node->src[0]), y = tensor(node);
     const int64_t rows = x.dims[2], columns = x.dims[3], past = param_i32(node, 0);
     if (rows > (int64_t{1} << 24) / columns) fail("the mask is too large");
-    lowering::HostTensor kept = lowering::make_host_tensor(ENPU_OP_BOOL, {rows, columns});
+    lowering::HostTensor kept = lowering::make_table(ENPU_OP_BOOL, {rows, columns});
     for (int64_t r = 0; r < rows; ++r) {
         for (int64_t c = 0; c < columns; ++c) {
             lowering::store(kept, r * columns + c, int64_t{c <= past + r});

@@ -60,7 +60,7 @@ View scalar(PlanBuilder& b, uint32_t dtype, double value) {
 }
 
 View count_up(PlanBuilder& b, uint32_t dtype, int64_t count) {
-    HostTensor tensor = make_host_tensor(dtype, {count});
+    HostTensor tensor = make_table(dtype, {count});
     for (int64_t i = 0; i < count; ++i) store(tensor, i, i);
     return b.upload(std::make_shared<const HostTensor>(std::move(tensor)));
 }

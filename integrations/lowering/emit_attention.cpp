@@ -37,7 +37,7 @@ View bias_of(Emitter& e, const View& condition, uint32_t dtype) {
 }
 
 View causal_bias(Emitter& e, int64_t queries, int64_t keys, int64_t past, uint32_t dtype) {
-    HostTensor allowed = make_host_tensor(ENPU_OP_BOOL, {queries, keys});
+    HostTensor allowed = make_table(ENPU_OP_BOOL, {queries, keys});
     for (int64_t q = 0; q < queries; ++q) {
         for (int64_t k = 0; k < keys; ++k) store(allowed, q * keys + k, int64_t{k <= q + past});
     }

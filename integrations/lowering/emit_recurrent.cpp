@@ -126,7 +126,7 @@ std::vector<int64_t> lengths_of(Emitter& e, const Node& node, const View& x) {
 // BOOL [B, 1]: whether step t is inside each sequence.
 View inside(Emitter& e, const std::vector<int64_t>& lengths, int64_t t) {
     const auto batch = static_cast<int64_t>(lengths.size());
-    HostTensor flags = make_host_tensor(ENPU_OP_BOOL, {batch, 1});
+    HostTensor flags = make_table(ENPU_OP_BOOL, {batch, 1});
     for (int64_t b = 0; b < batch; ++b) {
         store(flags, b, int64_t{t < lengths[static_cast<size_t>(b)]});
     }

@@ -31,7 +31,7 @@ void emit_trilu(Emitter& e, const Node& node) {
     const int64_t rows = x.dims[x.dims.size() - 2], cols = x.dims.back();
     const int64_t k =
         std::clamp<int64_t>(one_integer(e, node.input(1), "k", 0), -rows - 1, cols + 1);
-    HostTensor kept = make_host_tensor(ENPU_OP_BOOL, {rows, cols});
+    HostTensor kept = make_table(ENPU_OP_BOOL, {rows, cols});
     for (int64_t i = 0; i < rows; ++i) {
         for (int64_t j = 0; j < cols; ++j) {
             store(kept, i * cols + j, int64_t{upper ? j - i >= k : j - i <= k});

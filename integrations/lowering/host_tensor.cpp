@@ -78,6 +78,13 @@ HostTensor make_host_tensor(uint32_t dtype, const Dims& dims) {
     return tensor;
 }
 
+HostTensor make_table(uint32_t dtype, const Dims& dims) {
+    constexpr int64_t kMostElements = int64_t{1} << 26;
+    if (element_count(dims) > kMostElements)
+        fail("a table of " + to_string(dims) + " is needed, which is too large");
+    return make_host_tensor(dtype, dims);
+}
+
 HostTensorPtr host_i64(const Dims& dims, const std::vector<int64_t>& values) {
     HostTensor tensor = make_host_tensor(ENPU_OP_I64, dims);
     if (values.size() * 8 != tensor.bytes.size()) fail("internal: values do not fill the dims");

@@ -54,6 +54,8 @@ struct HostTensor {
 using HostTensorPtr = std::shared_ptr<const HostTensor>;
 
 HostTensor make_host_tensor(uint32_t dtype, const Dims& dims);  // zeros
+// Likewise, for what no file brings and only dims ask for: fails beyond 2^26 elements.
+HostTensor make_table(uint32_t dtype, const Dims& dims);
 HostTensorPtr host_i64(const Dims& dims, const std::vector<int64_t>& values);
 HostTensorPtr host_f32(const Dims& dims, const std::vector<float>& values);
 
