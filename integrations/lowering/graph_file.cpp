@@ -75,6 +75,12 @@ class Reader {
         const char* from = take(size);
         return std::string(from, size);
     }
+    // Stands in messages.
+    std::string name() {
+        std::string name = text();
+        if (name.find('\0') != std::string::npos) fail("the saved graph has a name with a NUL");
+        return name;
+    }
     template <class T>
     std::vector<T> list() {
         std::vector<T> values(count(sizeof(T)));
@@ -148,7 +154,7 @@ void write_value(Writer& w, const Value& value) {
 
 Value read_value(Reader& r) {
     Value value;
-    value.name = r.text();
+    value.name = r.name();
     value.dtype = r.number<uint32_t>();
     const bool known = r.number<uint8_t>() != 0;
     Dims dims = r.list<int64_t>();
@@ -184,8 +190,8 @@ void check_values(const Graph& graph, const std::vector<int>& values, int lowest
 
 Node read_node(Reader& r, const Graph& graph) {
     Node node;
-    node.op = r.text();
-    node.name = r.text();
+    node.op = r.name();
+    node.name = r.name();
     node.opset = r.number<int64_t>();
     node.inputs = r.list<int>();
     node.outputs = r.list<int>();
@@ -202,6 +208,29 @@ Node read_node(Reader& r, const Graph& graph) {
     return node;
 }
 
+// As passes and emitters rely on: what a node reads was made before, and nothing is made twice.
+void check_order(const Graph& graph) {
+    std::vector<bool> made(graph.values.size(), false);
+    const auto make = [&](int value) {
+        if (value < 0) return;
+        if (made[static_cast<size_t>(value)]) fail("the saved graph makes a value twice");
+        made[static_cast<size_t>(value)] = true;
+    };
+    const auto need = [&](int value) {
+        if (value >= 0 && !made[static_cast<size_t>(value)])
+            fail("the saved graph reads a value before it is made");
+    };
+    for (size_t v = 0; v < graph.values.size(); ++v)
+        if (graph.values[v].constant) made[v] = true;
+    for (int value : graph.inputs) make(value);
+    for (const Node& node : graph.nodes) {
+        for (int value : node.inputs) need(value);
+        need(node.residual);
+        for (int value : node.outputs) make(value);
+    }
+    for (int value : graph.outputs) need(value);
+}
+
 }  // namespace
 
 std::string save_graph(const Graph& graph) {
@@ -215,6 +244,13 @@ std::string save_graph(const Graph& graph) {
     w.list(graph.outputs);
     w.number(checksum(w.bytes.data(), w.bytes.size()));
     return std::move(w.bytes);
+}
+
+void seal_graph(std::string& bytes) {
+    if (bytes.size() < sizeof(uint64_t)) return;
+    const size_t body = bytes.size() - sizeof(uint64_t);
+    const uint64_t sum = checksum(bytes.data(), body);
+    std::memcpy(bytes.data() + body, &sum, sizeof(sum));
 }
 
 Graph load_graph(const std::string& bytes) {
@@ -237,6 +273,7 @@ Graph load_graph(const std::string& bytes) {
     check_values(graph, graph.inputs, 0);
     check_values(graph, graph.outputs, 0);
     if (!r.at_end()) fail("the saved graph has bytes too many");
+    check_order(graph);
     return graph;
 }
 

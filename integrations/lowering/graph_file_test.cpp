@@ -75,3 +75,27 @@ TEST_CASE("a graph that names values it does not have is refused") {
     graph.outputs[0] = -1;
     CHECK_THROWS_AS(load_graph(save_graph(graph)), Error);
 }
+
+TEST_CASE("a name with a NUL, which would cut messages short, is refused") {
+    Graph graph = sample();
+    graph.nodes[0].op = std::string("\0Gemm", 5);
+    CHECK_THROWS_AS(load_graph(save_graph(graph)), Error);
+    graph = sample();
+    graph.values[0].name = std::string("x\0", 2);
+    CHECK_THROWS_AS(load_graph(save_graph(graph)), Error);
+}
+
+TEST_CASE("a graph whose values come in no order is refused") {
+    Graph graph = sample();
+    std::swap(graph.nodes[0].inputs[0], graph.nodes[0].outputs[0]);  // reads its own result
+    CHECK_THROWS_AS(load_graph(save_graph(graph)), Error);
+    graph = sample();
+    graph.nodes.push_back(graph.nodes[0]);  // makes it twice
+    CHECK_THROWS_AS(load_graph(save_graph(graph)), Error);
+    graph = sample();
+    graph.nodes[0].residual = graph.nodes[0].outputs[0];
+    CHECK_THROWS_AS(load_graph(save_graph(graph)), Error);
+    graph = sample();
+    graph.inputs.clear();  // an operand that nobody makes
+    CHECK_THROWS_AS(load_graph(save_graph(graph)), Error);
+}
