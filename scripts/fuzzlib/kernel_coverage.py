@@ -43,7 +43,7 @@ def measure(seconds):
     config = make_config()
     stage(config, module=False, tests=["kmod-fuzz"])
     Stage(config.share).put(module, "enpu-gcov.ko")
-    with Session(config, ["enpu,cores=2,threads=1,local-mem=64M"], "enpu-gcov.ko") as session:
+    with Session(config, ["enpu,cores=2,threads=1,local-mem=64M"] * 2, "enpu-gcov.ko") as session:
         status, output = session.run("export LD_LIBRARY_PATH=/enpu/lib ENPU_DEVICE=/dev/accel/accel0\n"
                                      f"ENPU_FUZZ_SECONDS={seconds} /enpu/bin/kmod_fuzz_test", seconds + 120 * SLOWER)
         print(output)

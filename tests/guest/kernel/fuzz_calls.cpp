@@ -11,6 +11,7 @@
 #include <csetjmp>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 
 namespace enpu::test {
 namespace {
@@ -47,6 +48,10 @@ FuzzWorld::FuzzWorld() {
     memory = static_cast<uint8_t*>(p);
     signal(SIGBUS, on_fault);
     signal(SIGSEGV, on_fault);
+    const char* named = getenv("ENPU_DEVICE");
+    nodes.emplace_back(named ? named : "/dev/accel/accel0");
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/accel"))
+        if (nodes.size() == 1 && entry.path() != nodes[0]) nodes.push_back(entry.path());
     {
         const Device device;
         const auto info = device.info();
@@ -65,8 +70,8 @@ FuzzWorld::~FuzzWorld() {
 }
 
 void FuzzWorld::open_file(FuzzFile& file) {
-    const char* node = getenv("ENPU_DEVICE");
-    const int fd = open(node ? node : "/dev/accel/accel0", O_RDWR | O_CLOEXEC);
+    const std::string& node = &file == &files.back() ? nodes.back() : nodes.front();
+    const int fd = open(node.c_str(), O_RDWR | O_CLOEXEC);
     drm_enpu_bo_userptr wrap{reinterpret_cast<uintptr_t>(memory), kCommandBytes, 0, 0};
     if (ioctl(fd, DRM_IOCTL_ENPU_BO_USERPTR, &wrap) == 0) {
         drm_enpu_vm_map where{kFuzzCommands, 0, kCommandBytes, wrap.handle,

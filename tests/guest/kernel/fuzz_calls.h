@@ -10,6 +10,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "kernel_device.h"
 
@@ -50,7 +51,8 @@ class FuzzWorld {
     // Closes a file, with all that it holds, and opens it anew.
     void reopen(FuzzFile& file);
 
-    std::array<FuzzFile, kFuzzFiles> files;
+    std::array<FuzzFile, kFuzzFiles> files;  // the last is of the second device, where there is one
+    std::vector<std::string> nodes;
     std::atomic<int> shared_fd{-1};  // a dma-buf
     std::atomic<bool> stop{false};
     uint8_t* memory = nullptr;  // ordinary memory of the process

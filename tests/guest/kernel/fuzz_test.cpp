@@ -87,8 +87,11 @@ TEST_CASE("random calls from several threads and files") {
     const uint64_t seconds = number("ENPU_FUZZ_SECONDS", 8), seed = number("ENPU_FUZZ_SEED", 1);
     printf("seed %llu, %llu s\n", static_cast<unsigned long long>(seed),
            static_cast<unsigned long long>(seconds));
+    std::vector<std::string> nodes;
     {
         FuzzWorld world;
+        nodes = world.nodes;
+        printf("%zu devices\n", nodes.size());
         Innocent innocent;
         std::vector<std::unique_ptr<Caller>> callers;
         std::vector<std::thread> threads;
@@ -115,7 +118,13 @@ TEST_CASE("random calls from several threads and files") {
         for (const auto& caller : callers) CHECK(caller->calls() > 0);
         CHECK(innocent.copies() > 0);
     }
-    CHECK(eventually(nothing_lives));
+    const std::string first = nodes.front();
+    for (const std::string& node : nodes) {
+        INFO(node);
+        REQUIRE(setenv("ENPU_DEVICE", node.c_str(), 1) == 0);
+        CHECK(eventually(nothing_lives));
+    }
+    REQUIRE(setenv("ENPU_DEVICE", first.c_str(), 1) == 0);
 }
 
 }  // namespace
