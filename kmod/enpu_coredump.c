@@ -4,7 +4,9 @@
  * path of fences; a worker copies it and hands it to devcoredump. The format is that of
  * uapi/drm/enpu_dump.h.
  */
+#include <linux/delay.h>
 #include <linux/devcoredump.h>
+#include <linux/kernfs.h>
 #include <linux/timekeeping.h>
 #include <linux/utsname.h>
 #include <linux/vmalloc.h>
@@ -22,6 +24,9 @@
 
 /* Programs can fault as often as they like. */
 #define ENPU_DUMP_FAULT_INTERVAL_NS	(500 * NSEC_PER_MSEC)
+/* How long a dump that was dismissed may take to go. */
+#define ENPU_DUMP_GOING_MS	50
+#define ENPU_DUMP_LOOK_MS	5
 
 /* What a snapshot is about. */
 struct enpu_dump_subject {
@@ -398,7 +403,31 @@ void enpu_coredump_note_error(struct enpu_device *edev, const struct enpu_error_
 	dump->error_count++;
 }
 
-/* Publishes the snapshot; devcoredump frees the copy, or drops it while an older one waits. */
+static bool enpu_dump_linked(struct device *dev)
+{
+	struct kernfs_node *link = kernfs_find_and_get(dev->kobj.sd, "devcoredump");
+
+	kernfs_put(link);
+	return link;
+}
+
+/*
+ * An older dump waits. One that was dismissed this moment is no longer found, but its link in our
+ * folder goes a little later: devcoredump would fail to make the next, with a trace in the log.
+ */
+static bool enpu_dump_waits(struct device *dev)
+{
+	unsigned int tries = ENPU_DUMP_GOING_MS / ENPU_DUMP_LOOK_MS;
+
+	while (enpu_dump_linked(dev)) {
+		if (!tries--)
+			return true;
+		msleep(ENPU_DUMP_LOOK_MS);
+	}
+	return false;
+}
+
+/* Publishes the snapshot, or drops it while an older one waits. */
 static void enpu_coredump_work(struct work_struct *work)
 {
 	struct enpu_device *edev = container_of(work, struct enpu_device, coredump.work);
@@ -410,7 +439,8 @@ static void enpu_coredump_work(struct work_struct *work)
 		memcpy(copy, dump->data, bytes);
 	/* Pairs with the acquire in enpu_coredump_take(). */
 	smp_store_release(&dump->full, false);
-	if (!copy) {
+	if (!copy || enpu_dump_waits(edev->drm.dev)) {
+		vfree(copy);
 		atomic_inc(&edev->stats.dumps_dropped);
 		return;
 	}

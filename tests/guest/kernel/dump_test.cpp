@@ -137,7 +137,7 @@ TEST_CASE("of a long command buffer the part around the packet is kept") {
     check_packets(dump, local, bytes);
 }
 
-TEST_CASE("a forced device reset leaves a dump; the next waits until it was taken") {
+TEST_CASE("a forced device reset leaves a dump; the next is counted if it is dropped") {
     drop_dump();
     const auto made = counter("dumps"), dropped = counter("dumps_dropped");
     Fixture f;
@@ -150,7 +150,9 @@ TEST_CASE("a forced device reset leaves a dump; the next waits until it was take
     const auto info = structure<enpu_dump_info>(dump, ENPU_DUMP_INFO);
     CHECK(info.reason == ENPU_DUMP_REASON_REQUEST);
     CHECK(info.engine == ENPU_DUMP_NONE);
-    CHECK(counter("dumps") + counter("dumps_dropped") >= made + dropped + 2);
+    // Dropped, or the next, if this one was taken within the moment that the driver waits for that.
+    CHECK(eventually(
+        [&] { return counter("dumps") + counter("dumps_dropped") == made + dropped + 2; }));
 }
 
 TEST_CASE("steps of recovery are told by uevents") {
