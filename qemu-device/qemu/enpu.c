@@ -150,6 +150,20 @@ static void enpu_bars_cleanup(EnpuState *s)
     vmstate_unregister_ram(&s->local, DEVICE(s));
 }
 
+/* D0 and D3hot, which keeps registers, rings and local memory. */
+static bool enpu_pm_init(PCIDevice *pdev, Error **errp)
+{
+    int pos = pci_pm_init(pdev, ENPU_PM_OFFSET, errp);
+
+    if (pos < 0) {
+        return false;
+    }
+    pci_set_word(pdev->config + pos + PCI_PM_PMC, PCI_PM_CAP_VER_1_2);
+    pci_set_word(pdev->config + pos + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET);
+    pci_set_word(pdev->wmask + pos + PCI_PM_CTRL, PCI_PM_CTRL_STATE_MASK);
+    return true;
+}
+
 static bool enpu_caps_init(PCIDevice *pdev, Error **errp)
 {
     if (pcie_endpoint_cap_init(pdev, ENPU_EXP_OFFSET) < 0) {
@@ -157,7 +171,7 @@ static bool enpu_caps_init(PCIDevice *pdev, Error **errp)
         return false;
     }
     pcie_cap_flr_init(pdev);
-    if (pci_pm_init(pdev, ENPU_PM_OFFSET, errp) < 0) {
+    if (!enpu_pm_init(pdev, errp)) {
         return false;
     }
     return msix_init_exclusive_bar(pdev, ENPU_MAX_VECTORS, ENPU_BAR_MSIX,

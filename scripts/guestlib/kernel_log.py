@@ -7,7 +7,8 @@ ALARMS = re.compile(
     r"\bBUG:|\bWARNING:|\bOops:|KASAN:|KCSAN:|KFENCE:|UBSAN:|possible (circular|recursive) locking|refcount_t:|Call Trace:|"
     r"blocked for more than|rcu: INFO:|rcu_\w+ detected|soft lockup|hard LOCKUP|general protection fault|Kernel panic|"
     r"scheduling while atomic|sleeping function called|Bad page|unable to handle|INFO: task|INFO: possible|"
-    r"suspicious RCU|kmemleak: \d+ new|hung task|DEBUG_LOCKS_WARN_ON")
+    r"suspicious RCU|kmemleak: \d+ new|hung task|DEBUG_LOCKS_WARN_ON|"
+    r"Refused to change power state")
 # A raw line: <level>[time] text. Level is facility * 8 + priority; priority 3 and lower are errors.
 RAW = re.compile(r"^<(\d+)>\[\s*([\d.]+)\]\s?(.*)$")
 OURS = re.compile(r"\benpu\b")

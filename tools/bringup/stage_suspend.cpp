@@ -44,6 +44,10 @@ void check_runtime(Machine& machine, const fs::path& pci, const Memory& memory, 
                        status_of(pci).c_str(), (long long)kPatience.count()));
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
+    const std::string state = tools::read_text(pci / "power_state").value_or("unknown");
+    require(state == "D3hot", format("the device sleeps, but power_state is '%s': the function has "
+                                     "refused D3hot",
+                                     state.c_str()));
     check_engines(machine, memory, 0x100 * round, "that woke the device");
 }
 
@@ -78,7 +82,8 @@ void jobs(Machine& machine) {
 
 const Stage kSuspend = {
     "suspend", "an idle device sleeps, a job wakes it, a reset by the bus is survived",
-    "a reference that is never given back, registers that are not written again after sleep (root "
+    "a power management capability whose state cannot be written, a reference that is never given "
+    "back, registers that are not written again after sleep (root "
     "tables, queues, interrupt enables)",
     nullptr, jobs};
 

@@ -25,7 +25,11 @@ std::string power(const std::string& name) {
 }
 
 bool falls_asleep() {
-    return eventually([] { return power("runtime_status") == "suspended"; });
+    if (!eventually([] { return power("runtime_status") == "suspended"; })) return false;
+    std::string state;
+    std::ifstream(pci_path() + "/power_state") >> state;
+    CHECK(state == "D3hot");
+    return true;
 }
 
 // 0 when a file can be read, or errno.
