@@ -12,6 +12,7 @@
 #include "enpu_bo.h"
 #include "enpu_compat.h"
 #include "enpu_device.h"
+#include "enpu_inject.h"
 #include "enpu_pm.h"
 
 #if ENPU_HAVE_DMA_BUF_NS_TOKEN
@@ -90,6 +91,24 @@ static const struct dma_buf_ops enpu_local_dma_buf_ops = {
 	.mmap = drm_gem_dmabuf_mmap,
 };
 
+/*
+ * Ours before any importer's: the shmem helper maps with cache maintenance, importers without, and
+ * the DMA API wants them in this order.
+ */
+static int enpu_map_own(struct enpu_bo *bo)
+{
+	struct drm_device *drm = enpu_bo_gem(bo)->dev;
+	struct sg_table *sgt = ERR_PTR(-ENOMEM);
+	int idx;
+
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	if (!enpu_inject_fail(to_enpu_device(drm)))
+		sgt = enpu_bo_sgt(bo);
+	drm_dev_exit(idx);
+	return PTR_ERR_OR_ZERO(sgt);
+}
+
 struct dma_buf *enpu_prime_export(struct drm_gem_object *obj, int flags)
 {
 	struct enpu_bo *bo = to_enpu_bo(obj);
@@ -103,10 +122,14 @@ struct dma_buf *enpu_prime_export(struct drm_gem_object *obj, int flags)
 		.resv = obj->resv,
 	};
 
+	int ret;
+
 	if (bo->vm_obj || bo->kind == ENPU_BO_USERPTR)
 		return ERR_PTR(-EPERM);
-	if (bo->kind != ENPU_BO_LOCAL)
-		return drm_gem_prime_export(obj, flags);
+	if (bo->kind != ENPU_BO_LOCAL) {
+		ret = enpu_map_own(bo);
+		return ret ? ERR_PTR(ret) : drm_gem_prime_export(obj, flags);
+	}
 	return drm_gem_dmabuf_export(obj->dev, &info);
 }
 
